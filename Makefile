@@ -275,7 +275,7 @@ results: $(VENV)/.installed
 # configurations or guesses).
 results/%.json: $(VENV)/.installed
 	$(BIN)/fdgnn evaluate $* --protocol paper --out runs/$* --jobs $(JOBS) $(OPTIONS)
-	cp runs/$*/result.json $@
+	cp runs/$*/evaluation.json $@
 
 # make table4         the paper's Table 4
 # The paper's Table 4, seconds to train on MUTAG: networks for all their published epochs, each with
@@ -283,21 +283,21 @@ results/%.json: $(VENV)/.installed
 table4: $(VENV)/.torch
 	$(BIN)/fdgnn compare MUTAG --with gnn,gin,wl --out runs/table4 --protocol paper --jobs $(JOBS) \
 	  --configurations 1 --all-epochs --time-limit 3600 $(OPTIONS)
-	cp runs/table4/compare.json results/compare/table4.json
+	cp runs/table4/evaluation.json results/compare/table4.json
 	$(BIN)/python results/make_comparison.py
 
 # make results/compare/MUTAG.json   rivals on one dataset, anew (resumes runs/NAME; OPTIONS, RIVALS).
 RIVALS ?= fdgnn-auto,fdgnn-wl,fdgnn-union,wl,wl-oa,pk,gk,rw,gin,dgcnn,gnn
 results/compare/%.json: $(VENV)/.torch
 	$(BIN)/fdgnn compare $* --with $(RIVALS) --out runs/$* --jobs $(JOBS) $(OPTIONS)
-	cp runs/$*/compare.json $@
+	cp runs/$*/evaluation.json $@
 
 # The same for molecules, which are read from FDGNN_DATA/chem: make results/compare/BACE.json.
 RIVALS_OF_MOLECULES ?= fdgnn-auto,fdgnn-wl,fdgnn-union,ecfp-lr,ecfp-rf,wl
 results/compare/BACE.json results/compare/BBBP.json: results/compare/%.json: $(VENV)/.torch
 	$(BIN)/fdgnn compare $(FDGNN_DATA)/chem/$*.csv --target target --with $(RIVALS_OF_MOLECULES) \
 	  --out runs/$* --jobs $(JOBS) --time-limit 3600 $(OPTIONS)
-	cp runs/$*/compare.json $@
+	cp runs/$*/evaluation.json $@
 
 # make constraints    constraints.txt
 # Pin what is installed now; run it in a fresh environment after changing dependencies.

@@ -180,12 +180,18 @@ def nested(jobs: int = 2) -> list[Row]:
     from tempfile import TemporaryDirectory
 
     from fdgnn.context import Context
-    from fdgnn.evaluation.models import CommitteeStudy, evaluate_committee
+    from fdgnn.evaluation.run import EvaluationTask, evaluate
+    from fdgnn.folds import Split
+    from fdgnn.targets import read_targets
+    from fdgnn.training import NestedEvaluation, TrainingOptions, evaluation_folds
 
-    study = CommitteeStudy("NCI1", *load_tu("NCI1"), "auto")
+    graphs, y = load_tu("NCI1")
+    targets = read_targets(y, graphs, classify=True)
+    task = EvaluationTask("NCI1", graphs, targets, evaluation_folds(targets, Split(), 0))
+    auto = NestedEvaluation(task, TrainingOptions().with_defaults(targets))
     with TemporaryDirectory() as directory:
         start = time.perf_counter()
-        evaluate_committee(study, Path(directory), Context(jobs, True))
+        evaluate(auto, Path(directory), Context(jobs, True))
         minutes = (time.perf_counter() - start) / 60
     return [at_most("nested 10 x 5 of auto, NCI1, two processes: minutes", minutes, 10)]
 

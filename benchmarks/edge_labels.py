@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import argparse
 import json
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from fdgnn import Graph, GraphBatch, load_tu
-from fdgnn.evaluation.records import RunResult
-from fdgnn.evaluation.running import run_study
-from fdgnn.evaluation.study import PROTOCOLS, plan
+from fdgnn.context import Context
+from fdgnn.evaluation.protocol import PaperEvaluation, Protocol
+from fdgnn.evaluation.record import Evaluation
+from fdgnn.evaluation.run import EvaluationTask
+from fdgnn.folds import nested_folds
+from fdgnn.targets import read_targets
 
 OUT = Path(__file__).parent.parent / "results" / "edge_labels.json"
 # The bond orders that the files' labels 0, 1, 2, 3 stand for, as their READMEs say.
@@ -62,22 +64,20 @@ def variants(name: str) -> tuple[dict[str, GraphBatch], np.ndarray]:
     }, y
 
 
-def measure(graphs: GraphBatch, y: np.ndarray, args: argparse.Namespace, seed: int) -> RunResult:
-    study = plan(
-        "arcs", graphs, y, PROTOCOLS["quick"], n_configurations=args.configurations,
-        n_guesses=args.guesses, n_units=50, seed=seed,
-    )  # fmt: skip
-    with tempfile.TemporaryDirectory() as folder:
-        return run_study(study, Path(folder))
+def measure(graphs: GraphBatch, y: np.ndarray, args: argparse.Namespace, seed: int) -> Evaluation:
+    targets, folds = read_targets(y, graphs, classify=True), nested_folds(y, 10, 10, seed)
+    task = EvaluationTask("arcs", graphs, targets, folds, seed=seed)
+    protocol = Protocol("quick", args.configurations, args.initializations)
+    return PaperEvaluation(task, protocol).run(None, Context()).evaluation
 
 
-def summary(runs: list[RunResult]) -> dict[str, float]:
-    folds = 100 * np.array([run.fold_accuracies for run in runs])
+def summary(runs: list[Evaluation]) -> dict[str, float]:
+    folds = 100 * np.array([run.by("accuracy").folds for run in runs])
     return {
         "mean": round(float(folds.mean()), 2),
         "std over folds": round(float(folds.std(axis=1, ddof=1).mean()), 2),
         "std over seeds": round(float(folds.mean(axis=1).std(ddof=1)), 2),
-        "seconds": round(float(np.mean([run.times.networks_seconds for run in runs])), 1),
+        "seconds": round(float(np.mean([run.times.selection for run in runs])), 1),
     }
 
 

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from fdgnn import load_tu
-from fdgnn.evaluation.baselines.graph_kernels import MOST_STEPS, PENALTIES
+from fdgnn.evaluation.baselines.graph_kernels import C_VALUES, MOST_STEPS
 from fdgnn.folds import nested_folds
 
 INNER_FOLDS = 3
@@ -50,9 +50,9 @@ def accuracies(X, y, folds) -> list[float]:
     for fold in folds:
         validated = [
             np.mean([score(C, (fold >= 0) & (fold != f), fold == f) for f in range(INNER_FOLDS)])
-            for C in PENALTIES
+            for C in C_VALUES
         ]
-        found.append(score(PENALTIES[int(np.argmax(validated))], fold >= 0, fold < 0))
+        found.append(score(C_VALUES[int(np.argmax(validated))], fold >= 0, fold < 0))
     return found
 
 

@@ -19,12 +19,13 @@ import numpy as np
 from scipy.optimize import nnls
 
 from fdgnn import load_tu
+from fdgnn.context import Context
 from fdgnn.ensemble import STANDARD_ERRORS, clearly_worse
-from fdgnn.evaluation.committee_files import read_member
-from fdgnn.evaluation.committee_records import CommitteeSettings
-from fdgnn.evaluation.models import CommitteeStudy
-from fdgnn.evaluation.rundir import read_file
-from fdgnn.targets import winning_class
+from fdgnn.evaluation.record import Evaluation
+from fdgnn.evaluation.run import EvaluationTask, read_evaluations
+from fdgnn.folds import Split
+from fdgnn.targets import read_targets, winning_class
+from fdgnn.training import NestedEvaluation, TrainingOptions, evaluation_folds
 
 Weights = Any  # of each base model, (m,)
 
@@ -78,13 +79,22 @@ RULES: dict[str, Callable[[Any, Any, Any], Weights]] = {
 }
 
 
-def accuracies(directory: Path, settings: CommitteeSettings) -> dict[str, float]:
+def evaluation_of(known: Evaluation) -> NestedEvaluation:
+    """Return what was evaluated in a run directory."""
+    graphs, y = load_tu(known.dataset)
+    targets, seed = read_targets(y, graphs, classify=True), known.protocol.seed
+    folds = evaluation_folds(targets, Split(), seed)
+    task = EvaluationTask(known.dataset, graphs, targets, folds, seed=seed)
+    options = TrainingOptions(model=known.model.name, scoring="accuracy", seed=seed)
+    return NestedEvaluation(task, options.with_defaults(targets))
+
+
+def accuracies(directory: Path, known: Evaluation) -> dict[str, float]:
     """Accuracy of each rule on one run, %, mean over its outer folds."""
-    study = CommitteeStudy(
-        settings.dataset, *load_tu(settings.dataset), settings.model, settings.seed
-    )
-    task = study.task
-    fits = [read_member(directory, i, name, task) for i, name in enumerate(settings.members)]
+    evaluation = evaluation_of(known)
+    task, search = evaluation.task, evaluation._search(directory / "parts", Context())
+    search.evaluate_folds(task.graphs, task.targets, task.folds)  # from its checkpoints
+    fits = search._selected[0].fits
     targets, codes = task.targets.coded, task.targets.values[:, 0]
     found: dict[str, list[float]] = {name: [] for name in RULES}
     for row, fold in enumerate(task.folds):
@@ -106,9 +116,9 @@ def main() -> None:
     options = parser.parse_args()
     found: dict[str, dict[str, list[float]]] = {}
     for directory in sorted(options.runs):
-        settings = read_file(directory / "committee.json", CommitteeSettings)
-        for name, value in accuracies(directory, settings).items():
-            found.setdefault(settings.dataset, {}).setdefault(name, []).append(value)
+        (known,) = read_evaluations(directory)
+        for name, value in accuracies(directory, known).items():
+            found.setdefault(known.dataset, {}).setdefault(name, []).append(value)
     for dataset, rules in found.items():
         for name, values in rules.items():
             print(f"{dataset:15} {name:52} {np.mean(values):6.2f}")

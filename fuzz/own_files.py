@@ -21,16 +21,9 @@ import numpy as np
 from fdgnn import read_graphs
 from fdgnn.checkpoints import Checkpoints
 from fdgnn.datasets.home import cached
-from fdgnn.evaluation.committee_files import read_committee, read_member, write_member
-from fdgnn.evaluation.committee_records import CommitteeSettings
-from fdgnn.evaluation.records import Asked, NetworkScores, RunSettings
-from fdgnn.evaluation.rundir import RunDirectory, read_run
+from fdgnn.evaluation.run import RunDirectory, read_evaluations
 from fdgnn.exceptions import FDGNNError, StudyError
-from fdgnn.fitting import Choice, FitTask, ModelFit, Scores
-from fdgnn.metrics import squared_error
-from fdgnn.records import encode
 from fdgnn.scale import chunks
-from fdgnn.targets import Targets
 from fuzz import files
 from fuzz.mutation import changed_json, mutated
 from fuzz.running import Target
@@ -95,25 +88,12 @@ def _store() -> Checkpoints:
     return Checkpoints(Path("search"), "fuzz")
 
 
-_TASK = FitTask(
-    Targets(("",), np.zeros((3, 1)), flat=True), np.array([[0, 1, -1], [-1, 0, 1]]), squared_error
-)
-_CHOICE = Choice(
-    np.ones((2, 1), dtype=np.int64),
-    np.zeros((2, 3, 1)),
-    Scores((), np.full((2, 4, 1), 0.5), np.zeros((2, 4, 1))),
-)
-_MEMBER = ModelFit("wl", (0.01, 0.1, 1.0, 10.0), _CHOICE, (), [], None, 1.5)
-
 ARRAY_FILES: dict[str, Kept] = {
     "chunk": Kept(_chunk, _read_chunk),
     "cache": Kept(lambda: (_rows(), _load_cached(_dataset)), lambda: _load_cached(_parse_again)),
     "search": Kept(
         lambda: _store().save("a", {"x": np.arange(5.0), "y": np.eye(2)}),
         lambda: _store().load("a"),
-    ),
-    "member": Kept(
-        lambda: write_member(Path(), 0, _MEMBER), lambda: read_member(Path(), 0, "wl", _TASK)
     ),
 }
 
@@ -170,62 +150,25 @@ def _leaves(value: Any) -> list[Any]:
 
 # ---------------------------------------------------------------------- run directories
 
-_SETTINGS = RunSettings(
-    dataset="TOY", data="0", n_outer=2, n_inner=2, max_layers=2, n_units=5, alphas=[0.1, 1.0],
-    seed=0, fdgnn="1",
-)  # fmt: skip
-_SCORES = NetworkScores(
-    configuration=0,
-    guess=0,
-    seconds=1.0,
-    validation=[[[0.5, 0.5]] * 2] * 2,
-    test=[[[1.0, 0.0]] * 2] * 2,
-)  # fmt: skip
-_COMMITTEE = CommitteeSettings(
-    dataset="TOY", data="0", model="auto", members=["a"], n_outer=2, n_inner=2, alphas=[1.0],
-    seed=0, engine=1, fdgnn="1",
-)  # fmt: skip
+_FILES = ("MUTAG.json", "compare/MUTAG.json", "beyond/MUTAG-auto-0.json")
 
 
 @cache
-def _run() -> dict[str, bytes]:
-    """The files of a run, by name."""
-    return {
-        "settings.json": encode(_SETTINGS),
-        "records.jsonl": b"\n".join([encode(_SCORES)] * 2),
-        "asked.json": encode(Asked(command="fdgnn", n_guesses=1)),
-        "result.json": (RESULTS / "MUTAG.json").read_bytes(),
-        "compare.json": (RESULTS / "compare" / "MUTAG.json").read_bytes(),
-        "committee.json": encode(_COMMITTEE),
-    }
+def _runs() -> list[bytes]:
+    """Evaluations as run directories have them."""
+    return [(RESULTS / name).read_bytes() for name in _FILES]
 
 
 def _run_file(rng: Random) -> bytes:
-    """Give the name of a file, and in the next lines what is in it."""
-    name, content = rng.choice(list(_run().items()))
+    """Damage a file of evaluations."""
+    content = rng.choice(_runs())
     if rng.random() < 0.5:
-        content = mutated([content], files.WORDS)(rng)
-    else:
-        whole = content.splitlines() if name == "records.jsonl" else [content]
-        trees = [changed_json(rng, json.loads(one)) for one in whole]
-        content = "\n".join(map(json.dumps, trees)).encode()
-    return name.encode() + b"\n" + content
+        return mutated([content], files.WORDS)(rng)
+    return json.dumps(changed_json(rng, json.loads(content))).encode()
 
 
 def _read_run(case: bytes) -> None:
-    name, _, content = case.partition(b"\n")
-    for known, valid in _run().items():
-        Path(known).write_bytes(content if name == known.encode() else valid)
-    for read in (_open_run, lambda: read_committee(Path())):
-        with suppress(FDGNNError):
-            read()
-
-
-def _open_run() -> None:
-    found = read_run(Path())
-    assert found.settings is not None
-    n = sum(1 for _ in found.networks)
-    RunDirectory(Path(), found.settings).close()
-    again = RunDirectory(Path(), found.settings)
-    assert sum(1 for _ in again.networks) <= n  # a torn last line is dropped
-    again.close()
+    Path("evaluation.json").write_bytes(case)
+    with suppress(FDGNNError):
+        found = read_evaluations(Path())
+        RunDirectory(Path(), found[:1]).close()

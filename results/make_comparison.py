@@ -1,6 +1,6 @@
-"""Write results/compare/README.md from the rows that ``fdgnn compare`` left beside it.
+"""Write results/compare/README.md from the evaluations that ``fdgnn compare`` left beside it.
 
-    python results/make_comparison.py [--add runs/NAME/compare.json ...]
+    python results/make_comparison.py [--add runs/NAME ...]
 
 ``--add`` puts the rows of further runs into NAME.json first. A model that has a row already gets
 the new one, except for FDGNN itself, whose row comes from the paper's whole protocol.
@@ -12,18 +12,18 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from fdgnn.cli.tables import times
+from fdgnn.cli.tables import seconds_of, times
 from fdgnn.evaluation import paper
-from fdgnn.evaluation.baselines import RIVALS
-from fdgnn.evaluation.records import ComparisonRow, PublishedAccuracy
-from fdgnn.evaluation.rundir import read_file
+from fdgnn.evaluation.baselines import METHODS
+from fdgnn.evaluation.record import Evaluation, MetricScores, PublishedScore
+from fdgnn.evaluation.run import read_evaluations
 from fdgnn.records import write_record
 
 HERE = Path(__file__).parent / "compare"
 
 HEAD = """# Side by side
 
-Made by `make results` from the `NAME.json` beside this page, each the `compare.json` of a run of
+Made by `make results` from the `NAME.json` beside this page, each the `evaluation.json` of a run of
 `fdgnn compare NAME` ([how everything is measured](../../docs/how-to/baselines.md)). Times are
 seconds on one core, means over ten outer folds. *Off by* is our mean less the published one, in
 the larger of the two standard deviations. *Searched*: configurations, and inner folds they were
@@ -39,25 +39,24 @@ is beside the same row of FDGNN for all.
 """
 
 MOLECULES = ("BACE", "BBBP")  # files of SMILES beside the paper's datasets
-TABLE_4 = ("fdgnn", "gnn", "gin", "wl")
+TABLE_4 = ("paper", "gnn", "gin", "wl")
 
 
-def percent(row: ComparisonRow | PublishedAccuracy | None) -> str:
-    if row is None or row.accuracy_mean is None:
+def percent(row: MetricScores | PublishedScore | None) -> str:
+    if row is None or row.mean is None:
         return "-"
-    std = row.accuracy_std
-    return f"{100 * row.accuracy_mean:.2f}" + ("" if std is None else f" ± {100 * std:.2f}")
+    return f"{100 * row.mean:.2f}" + ("" if row.std is None else f" ± {100 * row.std:.2f}")
 
 
-def off_by(row: ComparisonRow) -> str:
+def off_by(row: Evaluation) -> str:
     theirs = row.published
-    if theirs is None or row.accuracy_mean is None:
+    if theirs is None or row.score is None:
         return "-"
-    std = max(row.accuracy_std or 0.0, theirs.accuracy_std or 0.0)
-    return f"{(row.accuracy_mean - theirs.accuracy_mean) / std:+.1f}" if std else "-"
+    std = max(row.std or 0.0, theirs.std or 0.0)
+    return f"{(row.score - theirs.mean) / std:+.1f}" if std else "-"
 
 
-def dataset(name: str, rows: Sequence[ComparisonRow]) -> list[str]:
+def dataset(name: str, rows: Sequence[Evaluation]) -> list[str]:
     lines = [
         f"## {name}",
         "",
@@ -65,80 +64,84 @@ def dataset(name: str, rows: Sequence[ComparisonRow]) -> list[str]:
         " weights | MB | searched |",
         "|---" * 11 + "|",
     ]
-    ours = rows[0].train_seconds
+    ours = seconds_of(rows[0])[0]
     for row in rows:
-        head = f"| {row.title} | "
+        head = f"| {row.model.title} | "
+        train, test = seconds_of(row)
         if row.status != "finished":
             lines.append(
                 f"{head}{row.status}: {row.reason} | {percent(row.published)} |" + " |" * 8
             )
             continue
-        alone = row.model == "fdgnn" or not ours
-        faster = "" if alone else times(row.train_seconds / ours)
-        guesses = f" x {row.n_guesses}" if (row.n_guesses or 1) > 1 else ""
+        protocol = row.protocol
+        alone = row.model.name == "paper" or not ours
+        faster = "" if alone else times(train / ours)
+        many = protocol.n_initializations
+        initializations = f" x {many}" if many > 1 else ""
         lines.append(
-            f"{head}{percent(row)} | {percent(row.published)} | {off_by(row)} | "
-            f"{row.train_seconds:.3g} | {faster} | {row.test_seconds:.2g} | "
-            f"{row.selection_seconds:.0f} | {row.parameters} | {row.peak_mb:.0f} | "
-            f"{row.n_configurations}{guesses} on {row.inner_folds} folds |"
+            f"{head}{percent(row.by('accuracy'))} | {percent(row.published)} | {off_by(row)} | "
+            f"{train:.3g} | {faster} | {test:.2g} | "
+            f"{row.times.selection:.0f} | {row.model.n_parameters} | {row.peak_mb:.0f} | "
+            f"{protocol.n_configurations}{initializations} on {protocol.n_inner} folds |"
         )
     return lines
 
 
-def table_4(rows: Sequence[ComparisonRow]) -> list[str]:
+def table_4(rows: Sequence[Evaluation]) -> list[str]:
     """Training times as the paper measured them: networks for all their epochs."""
-    by_name = {row.model: row for row in rows if row.status == "finished"}
-    if "fdgnn" not in by_name:
+    by_name = {row.model.name: row for row in rows if row.status == "finished"}
+    if "paper" not in by_name:
         return []
-    ours = by_name["fdgnn"].train_seconds
+    ours = seconds_of(by_name["paper"])[0]
     lines = [
         "## Table 4: seconds to train on MUTAG (`make table4`)",
         "",
         "| | ours | beside FDGNN | paper | beside FDGNN |",
         "|---|---|---|---|---|",
     ]
-    theirs = {name.lower(): value for name, value in paper.MUTAG_TRAINING_TIMES.items()}
+    theirs = paper.MUTAG_TRAINING_TIMES
     for name in (n for n in TABLE_4 if n in by_name):
-        row, printed = by_name[name], theirs[name]
+        title = "FDGNN" if name == "paper" else name.upper()
+        train, printed = seconds_of(by_name[name])[0], theirs[title]
         lines.append(
-            f"| {name.upper()} | {row.train_seconds:.3g} ± {row.train_seconds_std:.2g} | "
-            f"{times(row.train_seconds / ours)} | {printed.mean} ± {printed.std} | "
-            f"{times(printed.mean / theirs['fdgnn'].mean)} |"
+            f"| {title} | {train:.3g} | "
+            f"{times(train / ours)} | {printed.mean} ± {printed.std} | "
+            f"{times(printed.mean / theirs['FDGNN'].mean)} |"
         )
     return lines
 
 
 def page() -> str:
     found = {
-        name: read_file(HERE / f"{name}.json", list[ComparisonRow])
+        name: read_evaluations(HERE / f"{name}.json")
         for name in (*paper.DATASETS, *MOLECULES)
         if (HERE / f"{name}.json").exists()
     }
     sections = [dataset(name, rows) for name, rows in found.items()]
     timed = HERE / "table4.json"
     if timed.exists():
-        sections.insert(0, table_4(read_file(timed, list[ComparisonRow])))
+        sections.insert(0, table_4(read_evaluations(timed)))
     return HEAD + "".join("\n" + "\n".join(lines) + "\n" for lines in sections)
 
 
-def add(rows: Sequence[ComparisonRow]) -> None:
-    """Put rows of one dataset into its file, in the order of ``fdgnn compare``."""
+def add(rows: Sequence[Evaluation]) -> None:
+    """Put evaluations of one dataset into its file, in the order of ``fdgnn compare``."""
     path = HERE / f"{rows[0].dataset}.json"
-    known = read_file(path, list[ComparisonRow]) if path.exists() else []
-    by_model = {row.model: row for row in rows} | {r.model: r for r in known if r.model == "fdgnn"}
-    by_model = {row.model: row for row in known} | by_model
-    write_record(path, [by_model[name] for name in ("fdgnn", *RIVALS) if name in by_model])
+    known = read_evaluations(path) if path.exists() else []
+    by_name = {row.model.name: row for row in (*known, *rows)}
+    by_name |= {row.model.name: row for row in known if row.model.name == "paper"}
+    write_record(path, [by_name[name] for name in ("paper", *METHODS) if name in by_name])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="The page of rivals, made from their rows.")
-    parser.add_argument("--add", nargs="*", type=Path, default=[], help="compare.json of new runs")
+    parser.add_argument("--add", nargs="*", type=Path, default=[], help="directories of new runs")
     for path in parser.parse_args().add:
-        add(read_file(path, list[ComparisonRow]))
+        add(read_evaluations(path))
     (HERE / "README.md").write_text(page())
     timed = HERE / "table4.json"
     if timed.exists():
-        print("\n".join(table_4(read_file(timed, list[ComparisonRow]))))
+        print("\n".join(table_4(read_evaluations(timed))))
 
 
 if __name__ == "__main__":

@@ -8,16 +8,17 @@ from pathlib import Path
 
 import numpy as np
 
+from fdgnn.cli.tables import seconds_of
 from fdgnn.evaluation import paper
-from fdgnn.evaluation.records import FoldScores, RunResult
-from fdgnn.evaluation.rundir import read_file
+from fdgnn.evaluation.record import Evaluation, MetricScores
+from fdgnn.evaluation.run import read_evaluations
 
 HERE = Path(__file__).parent
-Results = dict[str, RunResult]
+Results = dict[str, Evaluation]
 
 HEAD = """# Results
 
-Made by `make results` from the `NAME.json` beside this page, each the `result.json` of
+Made by `make results` from the `NAME.json` beside this page, each the `evaluation.json` of
 
     fdgnn evaluate NAME --protocol paper --out runs/NAME
 
@@ -52,26 +53,27 @@ def accuracies(found: Results) -> list[str]:
     ]
     for name, r in found.items():
         deep, single = (paper.ACCURACY[m][name] for m in ("FDGNN", "FDGNN(L=1)"))
-        difference = 100 * r.accuracy_mean - deep.mean
+        difference = 100 * r.score - deep.mean
         verdict = "above" if difference >= 0 else "yes" if -difference <= deep.std else "no"
         lines.append(
-            f"| {name} | {percent(r)} | {deep.mean} ± {deep.std} | {percent(r.single_layer)} | "
+            f"| {name} | {percent(r.metrics[0])} | {deep.mean} ± {deep.std} | "
+            f"{percent(r.variants['single_layer'])} | "
             f"{single.mean} ± {single.std} | {verdict} ({difference:+.2f}) | "
-            f"{r.n_configurations} x {r.n_guesses} |"
+            f"{r.protocol.n_configurations} x {r.protocol.n_initializations} |"
         )
     return lines
 
 
-READINGS: dict[str, Callable[[RunResult], FoldScores]] = {
-    "ours": lambda r: r,
-    "one alpha for all initializations": lambda r: r.common_penalty,
-    "outputs of initializations averaged": lambda r: r.ensemble,
+READINGS: dict[str, Callable[[Evaluation], MetricScores]] = {
+    "ours": lambda r: r.metrics[0],
+    "one alpha for all initializations": lambda r: r.variants["common_alpha"],
+    "outputs of initializations averaged": lambda r: r.variants["ensemble"],
 }
 
 
 def ways_with_guesses(found: Results) -> list[str]:
     """How random initializations enter a configuration's score (decision 6), from these runs."""
-    full = {name: r for name, r in found.items() if r.n_guesses > 1}
+    full = {name: r for name, r in found.items() if r.protocol.n_initializations > 1}
     lines = [
         "## Table 1, other ways to use a configuration's random initializations",
         "",
@@ -86,8 +88,7 @@ def ways_with_guesses(found: Results) -> list[str]:
         theirs = paper.ACCURACY["FDGNN"][name]
         rows = [row(r) for row in READINGS.values()]
         cells = [
-            f"{percent(row)} ({(100 * row.accuracy_mean - theirs.mean) / theirs.std:+.2f})"
-            for row in rows
+            f"{percent(row)} ({(100 * row.mean - theirs.mean) / theirs.std:+.2f})" for row in rows
         ]
         lines.append(f"| {name} | " + " | ".join(cells) + f" | {theirs.mean} ± {theirs.std} |")
     return lines if full else []
@@ -95,7 +96,7 @@ def ways_with_guesses(found: Results) -> list[str]:
 
 def other_seeds() -> list[str]:
     """The protocol with other folds, configurations and weights: results/seeds/NAME-SEED.json."""
-    runs = [read_file(path, RunResult) for path in sorted((HERE / "seeds").glob("*.json"))]
+    runs = [read_evaluations(path)[0] for path in sorted((HERE / "seeds").glob("*.json"))]
     lines = [
         "## Table 1, other seeds",
         "",
@@ -105,12 +106,14 @@ def other_seeds() -> list[str]:
     for r in runs:
         theirs = paper.ACCURACY["FDGNN"][r.dataset]
         cells = " | ".join(percent(row(r)) for row in READINGS.values())
-        lines.append(f"| {r.dataset} | {r.seed} | {cells} | {theirs.mean} ± {theirs.std} |")
+        lines.append(
+            f"| {r.dataset} | {r.protocol.seed} | {cells} | {theirs.mean} ± {theirs.std} |"
+        )
     return lines if runs else []
 
 
-def percent(row: FoldScores) -> str:
-    return f"{100 * row.accuracy_mean:.2f} ± {100 * row.accuracy_std:.2f}"
+def percent(row: MetricScores) -> str:
+    return f"{100 * row.mean:.2f} ± {100 * row.std:.2f}"
 
 
 def depths(found: Results) -> list[str]:
@@ -118,9 +121,9 @@ def depths(found: Results) -> list[str]:
              "|---|---|---|"]  # fmt: skip
     for name, r in found.items():
         theirs = paper.DEPTH[name]
-        lines.append(
-            f"| {name} | {r.depth_mean:.1f} ± {r.depth_std:.1f} | {theirs.mean} ± {theirs.std} |"
-        )
+        layers = [fold.configuration["n_layers"] for fold in r.folds]
+        ours = f"{np.mean(layers):.1f} ± {np.std(layers, ddof=1):.1f}"
+        lines.append(f"| {name} | {ours} | {theirs.mean} ± {theirs.std} |")
     return lines
 
 
@@ -133,11 +136,10 @@ def times(found: Results) -> list[str]:
         "|---|---|---|---|---|---|",
     ]
     for name, r in found.items():
-        t, theirs = r.times, paper.TIMES[name]
+        theirs, (train, test) = paper.TIMES[name], seconds_of(r)
         lines.append(
-            f"| {name} | {np.mean(t.fold_train_seconds):.3f} | {theirs.train.mean} | "
-            f"{np.mean(t.fold_test_seconds):.4f} | {theirs.test.mean} | "
-            f"{t.networks_seconds / 60:.1f} |"
+            f"| {name} | {train:.3f} | {theirs.train.mean} | {test:.4f} | {theirs.test.mean} | "
+            f"{r.times.selection / 60:.1f} |"
         )
     return lines
 
@@ -145,13 +147,15 @@ def times(found: Results) -> list[str]:
 def gin_protocol(found: Results) -> list[str]:
     if "MUTAG" not in found:
         return []
-    chosen = found["MUTAG"].chosen_on_test_folds
+    chosen = found["MUTAG"].variants
+    for_all = 100 * chosen["best_for_all_test_folds"].mean
+    for_each = 100 * chosen["best_on_test_folds"].mean
     return [
         "## MUTAG in GIN's protocol",
         "",
         "Chosen on the folds that are reported, so neither estimates accuracy on new graphs: "
-        f"one configuration for all folds {100 * chosen.one_for_all_folds:.1f} %, one for each "
-        f"fold {100 * chosen.one_for_each_fold:.1f} %; paper "
+        f"one configuration for all folds {for_all:.1f} %, one for each "
+        f"fold {for_each:.1f} %; paper "
         f"{paper.MUTAG_GIN_PROTOCOL['FDGNN']} %.",
     ]
 
@@ -189,7 +193,7 @@ def readings() -> str:
 
 def page() -> str:
     found = {
-        name: read_file(HERE / f"{name}.json", RunResult)
+        name: read_evaluations(HERE / f"{name}.json")[0]
         for name in paper.DATASETS
         if (HERE / f"{name}.json").exists()
     }

@@ -159,25 +159,27 @@ def no_home(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def times_are_taken_once() -> None:
     """Do not repeat short work to time it well: no test looks at how long it took."""
-    from fdgnn.evaluation import measures
+    from fdgnn.evaluation import protocol
 
-    measures.MOST_REPETITIONS = 1
+    protocol.MOST_REPETITIONS = 1
 
 
 @pytest.fixture
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let contestants of comparisons take their turns here."""
-    from contests import take_here
+    """Run the methods of comparisons here."""
+    from contests import run_here
 
-    monkeypatch.setattr("fdgnn.evaluation.comparison.runner._run", take_here)
+    monkeypatch.setattr("fdgnn.evaluation.comparison.run_in_process", run_here)
 
 
 @pytest.fixture
 def few_networks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Search two of FDGNN's configurations, in commands that have no option for it."""
-    from fdgnn.evaluation.study import PROTOCOLS, Protocol
+    from fdgnn.evaluation.protocol import PROTOCOLS, Protocol
 
-    monkeypatch.setitem(PROTOCOLS, "quick", Protocol("quick", n_configurations=2, n_guesses=1))
+    monkeypatch.setitem(
+        PROTOCOLS, "quick", Protocol("quick", n_configurations=2, n_initializations=1)
+    )
 
 
 # ---------------------------------------------------------------------- drawings

@@ -1,12 +1,14 @@
-"""Comparisons in tests: contestants without a process, and its imports, for each."""
+"""Comparisons in tests: methods without a process, and its imports, for each."""
 
 from __future__ import annotations
 
-from fdgnn.evaluation.comparison.contest import Turn, take
-from fdgnn.evaluation.records import Limits
+from pathlib import Path
+
+from fdgnn.evaluation.comparison import MethodRun
+from fdgnn.evaluation.record import Limits
 
 
-def take_here(turn: Turn, limits: Limits) -> tuple[str, None]:
-    """Take a contestant's turn in this process, in place of the runner's `_run`."""
-    take(turn, lambda event: None)
+def run_here(run: MethodRun, log: Path, limits: Limits) -> tuple[str, None]:
+    """Run a method in this process, instead of `run_in_process`."""
+    run.work(lambda event: None)
     return "finished", None

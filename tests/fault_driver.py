@@ -34,17 +34,16 @@ import scipy.stats  # noqa: F401
 import sklearn.model_selection  # noqa: F401
 
 import fdgnn.cli
-import fdgnn.evaluation.study
+import fdgnn.evaluation.comparison
 import fdgnn.html.report
 import fdgnn.kernels
 import fdgnn.prediction.explanation
 import fdgnn.prediction.predictor
 import fdgnn.selection.search
 import fdgnn.training
-from contests import take_here
-from fdgnn.evaluation import measures
-from fdgnn.evaluation.comparison import runner
-from fdgnn.evaluation.study import PROTOCOLS, Protocol
+from contests import run_here
+from fdgnn.evaluation import comparison, protocol
+from fdgnn.evaluation.protocol import PROTOCOLS, Protocol
 
 for _library in ("jinja2", "pydantic.fields"):
     with suppress(ImportError):  # not every installation has them
@@ -194,8 +193,8 @@ def started() -> Iterator[Callable[..., Found]]:
 
 
 if __name__ == "__main__":
-    runner._run = take_here  # in the child: where a contestant's writes fail, too
-    measures.MOST_REPETITIONS = 1
-    PROTOCOLS["quick"] = Protocol("quick", n_configurations=1, n_guesses=1)  # of `compare`
+    comparison.run_in_process = run_here  # in the child, where its writes fail as well
+    protocol.MOST_REPETITIONS = 1
+    PROTOCOLS["quick"] = Protocol("quick", n_configurations=1, n_initializations=1)  # of `compare`
     for line in sys.stdin:
         print(json.dumps(drive(*json.loads(line))), flush=True)

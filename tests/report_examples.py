@@ -213,7 +213,8 @@ def comparison_of(dataset="MUTAG", reason="no result after 600 s"):
 def write_run(folder: Path, evaluation=None, data=None) -> Path:
     """Write a run directory of an evaluation or of several, with report data or without."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_record(folder / "evaluation.json", evaluation_of() if evaluation is None else evaluation)
+    found = evaluation_of() if evaluation is None else evaluation
+    write_record(folder / "evaluation.json", found if isinstance(found, list) else [found])
     if data is not None:
         data = data if isinstance(data, list) else [data]
         (folder / "report.json").write_text(json.dumps(data), encoding="utf-8")

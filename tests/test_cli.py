@@ -36,17 +36,18 @@ def test_help_and_version():
 def test_evaluate_writes_and_resumes(tu_folder, tmp_path):
     run = fdgnn("evaluate", tu_folder, "--out", tmp_path / "run", "--no-report", *SMALL)
     assert run.returncode == 0, run.stderr
-    assert "MOTIFS networks: 2 of 2" in run.stderr
+    assert "MOTIFS random initializations: 2 of 2" in run.stderr
     assert "accuracy" in run.stdout
-    result = json.loads((tmp_path / "run" / "result.json").read_text())
-    assert (result["dataset"], result["protocol"]) == ("MOTIFS", "quick")
-    assert (result["n_configurations"], result["n_guesses"]) == (2, 1)
+    (result,) = json.loads((tmp_path / "run" / "evaluation.json").read_text())
+    protocol = result["protocol"]
+    assert (result["dataset"], protocol["name"]) == ("MOTIFS", "quick")
+    assert (protocol["n_configurations"], protocol["n_initializations"]) == (2, 1)
     again = fdgnn(
         "evaluate", tu_folder, "--out", tmp_path / "run", "--no-report", "--json", "--quiet", *SMALL
     )
     assert again.stderr == ""
     printed = json.loads(again.stdout)
-    assert printed["fold_accuracies"] == result["fold_accuracies"]
+    assert printed["targets"] == result["targets"]
 
 
 def test_evaluate_ends_with_a_page(tu_folder, tmp_path):
@@ -57,14 +58,12 @@ def test_evaluate_ends_with_a_page(tu_folder, tmp_path):
     (data,) = json.loads((tmp_path / "run" / "report.json").read_text())
     assert data["predictions"] == "out of fold"
     assert data["command"].startswith("fdgnn evaluate ")
-    asked = json.loads((tmp_path / "run" / "asked.json").read_text())
-    assert asked == {
-        "command": data["command"], "protocol": "quick", "n_configurations": 2, "n_guesses": 1,
-    }  # fmt: skip
+    (result,) = json.loads((tmp_path / "run" / "evaluation.json").read_text())
+    assert result["command"] == data["command"]
     without = fdgnn("evaluate", tu_folder, "--out", tmp_path / "bare", "--no-report", *SMALL)
     assert without.returncode == 0
     assert sorted(p.name for p in (tmp_path / "bare").iterdir()) == [
-        "asked.json", "lock", "records.jsonl", "result.json", "settings.json",
+        "evaluation.json", "lock", "parts",
     ]  # fmt: skip
 
 
@@ -75,7 +74,7 @@ def test_a_page_that_cannot_be_made_costs_no_result(tu_folder, tmp_path, monkeyp
     assert run.returncode == 0, run.stderr
     assert "no report page: " in run.stderr
     assert "pip install" in run.stderr
-    assert (tmp_path / "run" / "result.json").exists()
+    assert (tmp_path / "run" / "evaluation.json").exists()
 
 
 def test_evaluate_refuses_a_directory_of_other_settings(tu_folder, tmp_path):

@@ -1,4 +1,4 @@
-"""FDGNN beside its rivals: one protocol, limits, resuming, rows."""
+"""FDGNN beside other methods: one protocol, limits, resuming, partial results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import psutil
@@ -19,33 +18,39 @@ from sklearn.svm import SVC
 from typer.testing import CliRunner
 
 import fdgnn
-from contests import take_here
+from contests import run_here
 from fdgnn.cli import app
-from fdgnn.datasets import make_motif_graphs
-from fdgnn.evaluation import paper
-from fdgnn.evaluation.baselines import RIVALS, Task, contestant, graph_kernels
-from fdgnn.evaluation.baselines.base import Rival
-from fdgnn.evaluation.baselines.graph_kernels import KernelContestant, as_grakel
-from fdgnn.evaluation.baselines.networks import NetworkContestant, smoothed
-from fdgnn.evaluation.comparison import Limits, Search, compare, compare_study, contest, runner
-from fdgnn.evaluation.comparison.contest import Turn, best, take
-from fdgnn.evaluation.measures import fit_and_test
-from fdgnn.evaluation.records import (
-    ComparisonRow,
-    FoldLine,
-    PublishedAccuracy,
-    SummaryLine,
-    Trial,
-    TrialsLine,
+from fdgnn.datasets import make_motif_graphs, make_random_graphs
+from fdgnn.evaluation import baselines, comparison, paper
+from fdgnn.evaluation.baselines import METHODS, MethodEntry, Trial, graph_kernels, new_method
+from fdgnn.evaluation.baselines.graph_kernels import as_grakel
+from fdgnn.evaluation.baselines.networks import NetworkMethod, smoothed
+from fdgnn.evaluation.comparison import (
+    Limits,
+    MethodRun,
+    Search,
+    best_trial,
+    compare,
+    compare_methods,
+    default_methods,
 )
-from fdgnn.evaluation.running import run_study
-from fdgnn.evaluation.study import PROTOCOLS, plan
+from fdgnn.evaluation.protocol import PaperEvaluation, Protocol, fit_and_test
+from fdgnn.evaluation.record import PublishedScore
+from fdgnn.evaluation.run import EvaluationTask, evaluate, read_evaluations
+from fdgnn.evaluation.scores import n_trained_weights
 from fdgnn.exceptions import MissingDependencyError, StudyError
-from fdgnn.folds import N_FOLDS, nested_folds
-from fdgnn.records import decode
+from fdgnn.folds import N_FOLDS, TEST, Split, nested_folds
+from fdgnn.targets import read_targets
 from tu_files import write_batch
 
 grakel = pytest.importorskip("grakel")
+
+QUICK = Protocol("quick", n_configurations=2, n_initializations=1, max_layers=2)
+
+
+def task_of(graphs, y, **options):
+    targets = read_targets(y, graphs, True)
+    return EvaluationTask("motifs", graphs, targets, nested_folds(y, 3, 3, 0), **options)
 
 
 @pytest.fixture(scope="module")
@@ -54,51 +59,50 @@ def motifs():
 
 
 @pytest.fixture(scope="module")
-def study(motifs):
-    protocol = replace(
-        PROTOCOLS["quick"], n_configurations=2, n_guesses=1, n_outer=3, n_inner=3, max_layers=2
-    )
-    return plan("motifs", *motifs, protocol)
+def task(motifs):
+    return task_of(*motifs)
 
 
-def run(study, directory, models, search=None, limits=None):
-    return compare_study(study, directory, models, search=search or few(2), limits=limits)
+@pytest.fixture(scope="module")
+def numbers():
+    """Graphs with a number that their labels tell."""
+    graphs = make_random_graphs(40, random_state=0)
+    y = np.bincount(graphs.graph_of_vertex, graphs.labels == 0) + 0.5
+    folds = Split().nested(y, 3, 3, 0, classify=False)
+    return EvaluationTask("numbers", graphs, read_targets(y, graphs, False), folds)
 
 
 def few(n_configurations, **options):
     return Search(n_configurations=n_configurations, **options)
 
 
-def without_times(row):
-    kept = [n for n in row.__struct_fields__ if "seconds" not in n and n != "peak_mb"]
-    return {name: getattr(row, name) for name in kept}
+def run(task, path, methods, search=None, limits=None):
+    search = search or few(2)
+    return compare_methods(task, path, methods, protocol=QUICK, search=search, limits=limits)
+
+
+def y_of(task):
+    return task.targets.values[:, 0]
 
 
 # ---------------------------------------------------------------------- kernels
 
 
-@pytest.fixture(scope="module")
-def task(motifs):
-    graphs, y = motifs
-    return Task(graphs, y, nested_folds(y, 3, 3, seed=0))
-
-
 @pytest.mark.parametrize("name", ["wl", "wl-oa", "pk", "gk", "rw"])
 def test_kernel_models_fit_and_predict(task, name, monkeypatch):
     monkeypatch.setattr(graph_kernels, "GRAPHLETS_DRAWN", 50)  # of each graph, in place of 500
-    rival = contestant(name, replace(task, search=few(1)))
-    assert rival.units() == []  # nothing to choose
-    model = rival.model(rival.only()).fit(task.graphs[:30], task.y[:30])
-    predicted = model.predict(task.graphs[30:])
-    assert set(predicted) <= set(task.y)
+    method = new_method(name, task, few(1))
+    assert method.units == []  # nothing to choose
+    model = method.model(method.only).fit(method.prepare(np.arange(30)), y_of(task)[:30])
+    assert set(model.predict(method.prepare(np.arange(30, 40)))) <= {0, 1}
     assert model.n_parameters_ > 0
-    rival.warm_up()
+    method.warm_up()
 
 
 def test_wl_learns_what_degrees_cannot_tell(task):
-    rival = contestant("wl", task)
-    model = rival.model({"height": 3, "C": 10.0}).fit(task.graphs[:30], task.y[:30])
-    assert np.mean(model.predict(task.graphs[30:]) == task.y[30:]) > 0.8
+    method, y = new_method("wl", task, Search()), y_of(task)
+    model = method.model({"height": 3, "C": 10.0}).fit(method.prepare(np.arange(30)), y[:30])
+    assert np.mean(model.predict(method.prepare(np.arange(30, 40))) == y[30:]) > 0.8
 
 
 def test_wl_kernel_is_the_one_of_its_definition():
@@ -107,39 +111,37 @@ def test_wl_kernel_is_the_one_of_its_definition():
         fdgnn.Graph([[0, 1], [1, 2]], labels=["a", "b", "a"]),
         fdgnn.Graph([[0, 1, 2], [1, 2, 0]], labels=["a", "b", "a"]),
     ])  # fmt: skip
-    y = np.array([0, 1])
-    rival = contestant("wl", Task(graphs, y, np.array([[0, 1]])))
-    K = rival.make({"height": 1}).fit_transform(as_grakel(graphs))
+    targets = read_targets([0, 1], graphs, True)
+    method = new_method("wl", EvaluationTask("x", graphs, targets, np.array([[0, 1]])), Search())
+    K = method.make({"height": 1}).fit_transform(as_grakel(graphs))
     # labels: (a:2, b:1) and (a:2, b:1); refined: path (a,b) twice, (b,aa); triangle
     # (a,ab) twice, (b,aa): in common only (b,aa)
     between, own = 5 + 1, 5 + 5
     assert K[0, 1] == pytest.approx(between / own)
 
 
-def test_kernel_validation_is_that_of_separate_fits(task):
-    rival = contestant("wl", replace(task, search=few(2)))
-    (unit,) = rival.units()
-    trials = rival.score(unit)
-    assert len(trials) == 2 * len(task.folds)
-    trial = trials[1]
-    fold = task.folds[trial.outer]
-    by_hand = []
+@pytest.mark.parametrize("name", ["wl", "labels-rf"])
+def test_validation_is_that_of_separate_fits(task, name):
+    method, y = new_method(name, task, few(2)), y_of(task)
+    configuration = {"height": 5, "C": 10.0} if name == "wl" else {"trees": 20}
+    trial = method.score(json.dumps(configuration))[1]
+    assert (trial.outer, trial.configuration) == (1, configuration)
+    fold, by_hand = task.folds[1], []
     for f in range(3):
-        train, valid = (fold >= 0) & (fold != f), fold == f
-        model = rival.model(trial.configuration).fit(task.graphs[train], task.y[train])
-        by_hand.append(np.mean(model.predict(task.graphs[valid]) == task.y[valid]))
+        train, valid = (np.flatnonzero(m) for m in ((fold >= 0) & (fold != f), fold == f))
+        model = method.model(configuration).fit(method.prepare(train), y[train])
+        by_hand.append(np.mean(model.predict(method.prepare(valid)) == y[valid]))
     assert trial.score == pytest.approx(np.mean(by_hand))
 
 
 def test_budget_takes_the_head_of_the_grid(task):
-    whole, head = contestant("wl", task), contestant("wl", replace(task, search=few(9)))
+    whole, head = new_method("wl", task, Search()), new_method("wl", task, few(9))
     assert whole.n_configurations == 42
     assert head.n_configurations == 9
-    assert head.units()[0] == whole.units()[0]
-    assert head.units()[1] not in whole.units()  # two of its seven C only
-    assert sum(len(head.score(unit)) for unit in head.units()) == 9 * len(task.folds)
-    assert contestant("wl", replace(task, search=Search(inner_folds=1))).inner_folds == 1
-    assert contestant("wl", replace(task, search=Search(inner_folds=99))).inner_folds == 3
+    assert head.units == whole.units[:9]
+    assert new_method("wl", task, Search(inner_folds=1)).inner_folds == 1
+    assert new_method("wl", task, Search(inner_folds=99)).inner_folds == 3
+    assert new_method("wl-oa", task, Search()).n_configurations == 35
 
 
 def test_unlabeled_and_empty_graphs_have_kernels():
@@ -149,25 +151,20 @@ def test_unlabeled_and_empty_graphs_have_kernels():
         fdgnn.Graph([[0, 1, 2], [1, 2, 0]], n_vertices=3),
         fdgnn.Graph([[0, 1], [1, 2]], n_vertices=4),
     ])  # fmt: skip
-    y = np.array([0, 1, 1, 0])
-    for name in ("wl", "wl-oa", "pk", "rw"):
-        rival = contestant(name, Task(graphs, y, np.array([[0, 0, 1, 1]])))
-        model = rival.model(rival.only()).fit(graphs, y)
-        assert len(model.predict(graphs)) == 4
+    targets = read_targets([0, 1, 1, 0], graphs, True)
+    task = EvaluationTask("x", graphs, targets, np.array([[0, 0, 1, 1]]))
+    for name in ("wl", "wl-oa", "pk", "rw", "labels-rf"):
+        method, every = new_method(name, task, Search()), np.arange(4)
+        model = method.model(method.only).fit(method.prepare(every), y_of(task))
+        assert len(model.predict(method.prepare(every))) == 4
 
 
-def test_grid_of_the_assignment_kernel(task):
-    rival = contestant("wl-oa", task)
-    assert rival.n_configurations == 35
-    trials = rival.score(rival.units()[0])
-    assert {t.configuration["height"] for t in trials} == {5}
-    assert max(t.score for t in trials) > 0.8
+# ---------------------------------------------------------------------- networks
 
 
 def test_networks_choose_their_epochs_by_validation(task):
     """With a network whose curve is known, and that tells which graphs it was shown."""
     seen = []
-    task = replace(task, y=np.arange(len(task.y)))
 
     class Known:
         MAX_EPOCHS = 40
@@ -179,23 +176,26 @@ def test_networks_choose_their_epochs_by_validation(task):
         def validation_curve(self, graphs, y, valid_graphs, valid_y):
             assert len(graphs) == len(y)
             seen.append((set(y), set(valid_y)))  # graphs by number
-            peak = 10 * self.a
-            return -np.abs(np.arange(40) - peak) / 40.0
+            return -np.abs(np.arange(40) - 10 * self.a) / 40.0
 
-    rival = NetworkContestant(task, Known)
-    assert len(rival.units()) == 2 * len(task.folds)
-    (trial,) = rival.score(rival.units()[1])
+    def method_of(search):
+        method = NetworkMethod(task, search, Known)
+        method.y = np.arange(len(task.targets))
+        return method
+
+    method = method_of(Search())
+    assert len(method.units) == 2 * len(task.folds)
+    (trial,) = method.score(method.units[1])
     assert trial.outer == 0
     assert trial.configuration == {"a": 2, "epochs": 21}
     fold = task.folds[0]
     assert seen == [(set(np.flatnonzero(fold > 0)), set(np.flatnonzero(fold == 0)))]
-    whole = NetworkContestant(replace(task, search=Search(choose_epochs=False)), Known)
-    (trial,) = whole.score(whole.units()[0])
+    whole = method_of(Search(choose_epochs=False))
+    (trial,) = whole.score(whole.units[0])
     assert trial.configuration == {"a": 1, "epochs": 40}
-    assert set(whole.units()).isdisjoint(rival.units())
-    one = NetworkContestant(replace(task, search=few(1, choose_epochs=False)), Known)
-    assert one.units() == []
-    assert one.only() == {"a": 1, "epochs": 40}
+    one = method_of(few(1, choose_epochs=False))
+    assert one.units == []
+    assert one.only == {"a": 1, "epochs": 40}
 
 
 def test_curves_are_smoothed_with_shorter_windows_at_the_ends():
@@ -204,78 +204,39 @@ def test_curves_are_smoothed_with_shorter_windows_at_the_ends():
     np.testing.assert_allclose(smoothed(curve), expected)
 
 
-# ---------------------------------------------------------------------- variants of our own
+# ---------------------------------------------------------------------- ensembles of our own
 
-VARIANTS = {"fdgnn-auto": "all", "fdgnn-wl": "wl", "fdgnn-union": "union"}
-
-
-@pytest.mark.parametrize("name", VARIANTS)
-def test_variants_are_the_classifier(task, name):
-    variant = contestant(name, replace(task, seed=3))
-    train, test = task.graphs[:30], task.graphs[30:]
-    model = variant.model(variant.only()).fit(train, task.y[:30])
-    same = fdgnn.AutoGraphClassifier(VARIANTS[name], random_state=3)
-    expected = same.fit(train, task.y[:30]).decision_function(test)
-    np.testing.assert_array_equal(model.decision_function(test), expected)
-    assert variant.units() == []
-    variant.warm_up()
+ENSEMBLES = {"fdgnn-auto": "all", "fdgnn-wl": "wl", "fdgnn-union": "union"}
 
 
 @pytest.mark.usefixtures("in_this_process")
-def test_rows_of_variants(study, tmp_path):
-    """Each outer fold's model is fitted on its training graphs, and tested on the others."""
-    rows = run(study, tmp_path, ["wl", "fdgnn-wl", "fdgnn-auto"])
-    assert [row.model for row in rows] == ["fdgnn", "wl", "fdgnn-wl", "fdgnn-auto"]
-    kept = decode((tmp_path / "compare.json").read_bytes(), list[ComparisonRow])
-    assert [row.model for row in kept] == ["fdgnn", "fdgnn-auto", "fdgnn-wl", "wl"]
-    auto = rows[3]
-    assert auto.status == "finished"
-    assert auto.published is None
-    for o, fold in enumerate(study.task().folds):
-        model = fdgnn.AutoGraphClassifier(random_state=study.seed)
-        model.fit(study.graphs[fold >= 0], study.y[fold >= 0])
-        assert auto.fold_accuracies[o] == model.score(study.graphs[fold < 0], study.y[fold < 0])
-    assert auto.train_seconds > 0
-    assert 50 < auto.peak_mb < 4000
-    assert auto.selection_seconds == 0  # it is a part of training
-    assert auto.inner_folds == N_FOLDS
-    assert auto.n_configurations % 8 == 0  # alphas of each base model
-    assert auto.fold_configurations[0] == {"candidates": "all", "random_state": study.seed}
-
-
-def test_a_variant_goes_on_where_it_stopped(study, tmp_path):
-    (tmp_path / "rivals").mkdir(parents=True)
-    turn = Turn("fdgnn-wl", study, tmp_path, Search())
-    take(turn, lambda event: None)
-    lines = turn.lines.path.read_bytes().splitlines(keepends=True)
-    assert len(lines) == 3 + 1  # folds, summary
-    whole = runner.finished_row(turn)
-    turn.lines.path.write_bytes(b"".join(lines[:2]) + lines[2][:9])
-    heard = []
-    take(turn, heard.append)
-    assert turn.lines.path.read_bytes().splitlines(keepends=True)[:2] == lines[:2]
-    assert without_times(runner.finished_row(turn)) == without_times(whole)
-    assert heard[0].spent > 0
-
-
-def test_variants_have_limits(study, tmp_path):
-    rows = run(study, tmp_path, ["fdgnn-auto"], limits=Limits(seconds=1e-3))
-    assert rows[1].status == "out of time"
-    rows = run(study, tmp_path, ["fdgnn-auto"], limits=Limits(megabytes=30))
-    assert rows[1].status == "out of memory"
+@pytest.mark.parametrize("name", ENSEMBLES)
+def test_ensembles_are_fitted_on_training_graphs_alone(task, tmp_path, name):
+    found = run(task, tmp_path, [name])[1]
+    graphs, y = task.graphs, y_of(task)
+    for o, fold in enumerate(task.folds):
+        model = fdgnn.AutoGraphClassifier(ENSEMBLES[name], random_state=task.seed)
+        model.fit(graphs[fold >= 0], y[fold >= 0])
+        score = model.score(graphs[fold == TEST], y[fold == TEST])
+        assert found.by("accuracy").folds[o] == pytest.approx(score)
+    assert found.status == "finished"
+    assert found.published is None
+    assert found.folds[0].train_seconds > 0
+    assert 50 < found.peak_mb < 4000
+    assert found.times.selection == 0  # it is a part of training
+    assert found.protocol.n_inner == N_FOLDS
+    assert found.folds[0].configuration == {"candidates": ENSEMBLES[name], "random_state": 0}
+    assert found.model.n_parameters > 0
 
 
 def test_weights_that_training_sets(task):
-    variant = contestant("fdgnn-wl", task)
-    model = variant.model(variant.only()).fit(task.graphs, task.y)
-    readouts = [fitted.readout for fitted in model.estimators_]
+    model = fdgnn.AutoGraphClassifier("wl", random_state=0).fit(task.graphs, y_of(task))
     by_hand = 0
-    for readout in readouts:
+    for fitted in model.estimators_:
+        readout = fitted.readout
         weights = readout.dual if hasattr(readout, "dual") else readout.coef
         by_hand += int((weights != 0).sum()) + len(readout.intercept)
-    assert contest.n_trained_weights(model) == by_hand
-    largest = 2**18 * len(readouts)
-    assert 0 < by_hand < largest  # most buckets are empty
+    assert n_trained_weights(model) == by_hand > 0
 
 
 # ---------------------------------------------------------------------- the protocol
@@ -284,8 +245,8 @@ def test_weights_that_training_sets(task):
 def test_training_is_timed_without_preparation_and_repeated(motifs, monkeypatch):
     graphs, y = motifs
     made, prepared, clock = [], [], [0.0]
-    monkeypatch.setattr("fdgnn.evaluation.measures.time.process_time", lambda: clock[0])
-    monkeypatch.setattr("fdgnn.evaluation.measures.MOST_REPETITIONS", 5)
+    monkeypatch.setattr("fdgnn.evaluation.protocol.time.process_time", lambda: clock[0])
+    monkeypatch.setattr("fdgnn.evaluation.protocol.MOST_REPETITIONS", 5)
 
     class Slow:
         def fit(self, graphs, y):
@@ -296,181 +257,163 @@ def test_training_is_timed_without_preparation_and_repeated(motifs, monkeypatch)
         def predict(self, graphs):
             return np.full(len(graphs), y[0])
 
+        def outputs(self, graphs):
+            clock[0] += 1.0
+            return np.zeros((len(graphs), 1))
+
     def prepare(mask):
         prepared.append(mask)
         clock[0] += 0.05
         return graphs[mask]
 
-    fold = nested_folds(y, 3, 3, seed=0)[0]
-    found = fit_and_test(Slow, prepare, y, fold)
+    found = fit_and_test(Slow, prepare, Slow.outputs, y, nested_folds(y, 3, 3, seed=0)[0])
     assert len(made) == 5
     assert len(prepared) == 10
     assert found.train_seconds == pytest.approx(0.01)
     assert found.test_seconds == 0.0
-    assert found.accuracy == np.mean(y[fold < 0] == y[0])
 
 
-def test_rows(study, tmp_path):
-    rows = run(study, tmp_path, ["wl"])
-    assert [row.model for row in rows] == ["fdgnn", "wl"]
-    for row in rows:
-        assert row.status == "finished"
-        assert row.dataset == "motifs"
-        assert row.accuracy_mean == pytest.approx(np.mean(row.fold_accuracies))
-        assert len(row.fold_accuracies) == 3
-        assert row.train_seconds > 0
-        assert row.test_seconds > 0
-        assert 50 < row.peak_mb < 4000
-    assert rows[0].parameters == 2 * study.n_units + 1
-    assert rows[1].n_configurations == 2
-    assert decode((tmp_path / "compare.json").read_bytes(), list[ComparisonRow]) == rows
-
-
-@pytest.mark.usefixtures("in_this_process")
-def test_fdgnn_row_is_the_evaluation(study, tmp_path):
-    result = run_study(study, tmp_path)
-    records = (tmp_path / "records.jsonl").read_bytes()
-    row = run(study, tmp_path, [])[0]
-    assert row.fold_accuracies == result.fold_accuracies
-    assert (tmp_path / "records.jsonl").read_bytes() == records  # taken over, not repeated
+def test_each_method_has_an_evaluation(task, tmp_path):
+    found = run(task, tmp_path, ["wl"])
+    assert [one.model.name for one in found] == ["paper", "wl"]
+    for one in found:
+        assert (one.status, one.dataset, len(one.folds)) == ("finished", "motifs", 3)
+        assert one.score == pytest.approx(np.mean(one.by("accuracy").folds))
+        assert one.std is not None
+        assert one.folds[0].train_seconds > 0
+        assert 50 < one.peak_mb < 4000
+        assert one.baseline("constant", "roc_auc").mean == 0.5
+    assert found[0].model.n_parameters == 2 * 50 + 1
+    assert found[1].protocol.n_configurations == 2
+    assert read_evaluations(tmp_path) == found
 
 
 @pytest.mark.usefixtures("in_this_process")
-def test_folds_are_those_of_the_evaluation(study, tmp_path):
-    """The rival's test accuracy of an outer fold, made again with scikit-learn alone."""
-    row = run(study, tmp_path, ["wl"])[1]
-    y = study.y
-    outer = StratifiedKFold(3, shuffle=True, random_state=study.seed)
+def test_numbers_are_compared_as_well(numbers, tmp_path):
+    found = run(numbers, tmp_path, None)
+    assert [one.model.name for one in found] == ["fdgnn-auto", "labels-rf"]
+    for one in found:
+        assert (one.status, one.task, one.protocol.scoring) == ("finished", "regression", "r2")
+        assert one.by("rmse").mean < one.baseline("constant", "rmse").mean
+        assert one.score > 0.5
+    with pytest.raises(ValueError, match="wl is for classes, but the target is a number"):
+        run(numbers, tmp_path, ["wl"])
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_the_papers_model_is_evaluated_as_by_evaluate(task, tmp_path):
+    whole = evaluate(PaperEvaluation(task, QUICK), tmp_path).evaluation
+    parts = sorted(path.name for path in (tmp_path / "parts").iterdir())
+    found = run(task, tmp_path, [])[0]
+    assert found.targets == whole.targets
+    assert found.times.n_resumed == 2
+    assert set(parts) < {path.name for path in (tmp_path / "parts").iterdir()}
+    larger = replace(QUICK, n_initializations=2)
+    evaluate(PaperEvaluation(task, larger), tmp_path)
+    with pytest.raises(StudyError, match="more configurations or random initializations"):
+        run(task, tmp_path, [])
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_folds_are_those_of_the_task(task, tmp_path):
+    """The test accuracy of an outer fold, made again with scikit-learn alone."""
+    found, y = run(task, tmp_path, ["wl"])[1], y_of(task)
+    outer = StratifiedKFold(3, shuffle=True, random_state=0)
     for o, (train, test) in enumerate(outer.split(y, y)):
-        choice = row.fold_configurations[o]
+        choice = found.folds[o].configuration
         kernel = grakel.WeisfeilerLehman(
             n_iter=choice["height"], base_graph_kernel=grakel.VertexHistogram, normalize=True
         )
-        K = kernel.fit_transform(as_grakel(study.graphs[train]))
+        K = kernel.fit_transform(as_grakel(task.graphs[train]))
         svc = SVC(C=choice["C"], kernel="precomputed").fit(K, y[train])
-        accuracy = svc.score(kernel.transform(as_grakel(study.graphs[test])), y[test])
-        assert row.fold_accuracies[o] == pytest.approx(accuracy)
+        accuracy = svc.score(kernel.transform(as_grakel(task.graphs[test])), y[test])
+        assert found.by("accuracy").folds[o] == pytest.approx(accuracy)
 
 
 @pytest.mark.usefixtures("in_this_process")
-def test_published_numbers_are_the_papers(study, tmp_path):
-    named = replace(study, dataset="MUTAG")
-    rows = {row.model: row for row in run(named, tmp_path, ["wl"], few(1))}
+def test_published_numbers_are_the_papers(task, tmp_path):
+    found = run(replace(task, dataset="MUTAG"), tmp_path, ["wl"], few(1))
     wl = paper.ACCURACY["WL"]["MUTAG"]
-    assert rows["wl"].published == PublishedAccuracy(
-        accuracy_mean=wl.mean / 100, accuracy_std=wl.std / 100, reference="zhang2018"
+    assert found[1].published == PublishedScore(
+        mean=wl.mean / 100, std=wl.std / 100, reference="zhang2018"
     )
-    assert rows["fdgnn"].published.accuracy_mean == 0.8851
+    assert found[0].published.mean == 0.8851
 
 
 # ---------------------------------------------------------------------- resuming
 
 
 @pytest.mark.usefixtures("in_this_process")
-def test_resuming_after_every_record_gives_the_same_row(study, tmp_path):
-    whole = run(study, tmp_path / "whole", ["wl"], few(9))[1]
-    lines = (tmp_path / "whole/rivals/wl.jsonl").read_bytes().splitlines(keepends=True)
-    assert len(lines) == 2 + 3 + 1  # kernels, folds, summary
-    for n in range(len(lines)):
-        directory = tmp_path / str(n)
-        (directory / "rivals").mkdir(parents=True)
-        (directory / "settings.json").write_bytes((tmp_path / "whole/settings.json").read_bytes())
-        torn = lines[n][: len(lines[n]) // 2]
-        path = directory / "rivals/wl.jsonl"
-        path.write_bytes(b"".join(lines[:n]) + torn)
-        take(Turn("wl", study, directory, few(9)), lambda event: None)
-        kept = path.read_bytes().splitlines(keepends=True)
-        assert kept[:n] == lines[:n]
-        assert len(kept) == len(lines)
-        again = runner.finished_row(Turn("wl", study, directory, few(9)))
-        assert without_times(again) == without_times(whole)
+def test_resuming_without_some_checkpoints_gives_the_same(task, tmp_path):
+    whole = run(task, tmp_path, ["wl"], few(9))[1]
+    parts = sorted((tmp_path / "parts").glob("*.json"))[:3]
+    folds = sorted((tmp_path / "parts").glob("*.npz"))[:2]
+    parts[0].write_bytes(parts[0].read_bytes()[:50])  # damaged
+    for path in [*parts[1:], *folds]:
+        path.unlink()
+    again = run(task, tmp_path, ["wl"], few(9))[1]
+    assert again.reproducible() == whole.reproducible()
 
 
-@pytest.mark.usefixtures("in_this_process")
-def test_finished_turns_are_not_taken_again(study, tmp_path, monkeypatch):
-    first = run(study, tmp_path, ["wl"])
-    log = (tmp_path / "rivals/wl.jsonl").read_bytes()
-    second = run(study, tmp_path, ["wl"])
-    assert second[1] == first[1]
-    assert (tmp_path / "rivals/wl.jsonl").read_bytes() == log
-    wider = run(study, tmp_path, ["wl"], few(9))[1]
-    assert wider.n_configurations == 9
-    assert (tmp_path / "rivals/wl.jsonl").read_bytes().startswith(log)
-    fresh = run(study, tmp_path / "fresh", ["wl"], few(9))[1]
-    assert without_times(wider) == without_times(fresh)  # whatever was tried before
+def test_finished_methods_are_not_run_again(task, tmp_path, monkeypatch):
+    monkeypatch.setattr(comparison, "run_in_process", run_here)
+    first = run(task, tmp_path, ["wl"])
+    monkeypatch.setattr(comparison, "run_in_process", None)
+    assert run(task, tmp_path, ["wl"]) == first
+    monkeypatch.setattr(comparison, "run_in_process", run_here)
+    wider = run(task, tmp_path, ["wl"], few(9))[1]
+    fresh = run(task, tmp_path / "fresh", ["wl"], few(9))[1]
+    assert wider.protocol.n_configurations == 9
+    assert wider.reproducible() == fresh.reproducible()  # whatever was tried before
 
 
 def test_the_best_validated_is_chosen():
-    found = [(0, 1, 0.5), (0, 2, 0.9), (0, 3, 0.9), (1, 4, 1.0)]
+    found = [(0, 1, 0.5), (0, 2, 0.9), (0, 3, 0.9), (1, 4, None), (1, 5, 0.1)]
     trials = [Trial(outer=o, configuration={"a": a}, score=score) for o, a, score in found]
-    assert best(trials, 0).configuration == {"a": 2}
-    assert best(trials, 1).configuration == {"a": 4}
+    assert best_trial(trials, 0) == {"a": 2}
+    assert best_trial(trials, 1) == {"a": 5}
 
 
-def test_warm_up_comes_before_the_clock(study, tmp_path, monkeypatch):
-    told = []
-
-    class Told(KernelContestant):
-        def warm_up(self):
-            told.append("warm up")
-
-        def model(self, configuration):
-            told.append("model")
-            return super().model(configuration)
-
-    make = contestant("wl", Task(study.graphs, study.y, study.task().folds)).make
-    monkeypatch.setattr(contest, "contestant", lambda name, task: Told(task, make, [{"height": 1}]))
-    (tmp_path / "rivals").mkdir()
-    take(Turn("wl", study, tmp_path, few(1)), lambda event: None)
-    assert told[0] == "warm up"
-    assert told.count("warm up") == 1
-    assert "model" in told
-
-
-def test_everything_runs_on_one_thread(study, tmp_path, monkeypatch):
-    """Asked of the libraries in a contestant's environment."""
+def test_everything_runs_on_one_thread(monkeypatch):
+    """Asked of the libraries in the environment of a method."""
     script = (
         "import numpy, threadpoolctl as t; print({p['num_threads'] for p in t.threadpool_info()})"
     )
-    for name in runner.ONE_THREAD:
+    for name in comparison.ONE_THREAD:
         monkeypatch.setenv(name, "2")
-    environment = runner._environment()
     found = subprocess.run(
         [sys.executable, "-P", "-c", script],
-        env=environment, capture_output=True, text=True, check=True,
+        env=comparison._environment(), capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert found.stdout.split() == ["{1}"]
 
 
 @pytest.mark.usefixtures("in_this_process")
-def test_time_spent_before_counts_if_it_is_used_again(study, tmp_path):
+def test_time_spent_before_counts(task, tmp_path):
     heard = []
-    run(study, tmp_path, ["wl"], few(2))
-    take(Turn("wl", study, tmp_path, few(2)), heard.append)
-    lines = list(Turn("wl", study, tmp_path, few(2)).lines)
-    used = sum(line.seconds for line in lines if not isinstance(line, SummaryLine))
-    assert heard[0].spent == pytest.approx(used)
+    run(task, tmp_path, ["wl"], few(2))
+    MethodRun("wl", task, tmp_path / "parts", few(2)).work(heard.append)
+    assert heard[0].done == heard[0].steps == 2 + 3
+    assert heard[0].spent > 0
     again = []
-    take(Turn("wl", study, tmp_path, few(2, inner_folds=1)), again.append)
-    folds = sum(line.seconds for line in lines if isinstance(line, FoldLine))
-    assert again[0].spent == pytest.approx(folds)  # another selection's parts do not
+    MethodRun("wl", task, tmp_path / "parts", few(2, inner_folds=1)).work(again.append)
+    assert again[0].done == 0  # another selection
 
 
-def test_a_worker_does_not_outlive_its_parent(study, tmp_path):
-    """The parent is killed as hard as can be while a contestant works."""
+def test_a_worker_does_not_outlive_its_parent(task, tmp_path):
+    """The parent is killed as hard as can be while a method works."""
     script = (
         "import sys, pickle\n"
-        "from fdgnn.evaluation.comparison import *\n"
-        "study = pickle.load(sys.stdin.buffer)\n"
-        "compare_study(study, __import__('pathlib').Path(sys.argv[1]), ['gk'],"
-        " search=Search(), limits=Limits())\n"
+        "from fdgnn.evaluation.comparison import compare_methods\n"
+        "task = pickle.load(sys.stdin.buffer)\n"
+        "compare_methods(task, __import__('pathlib').Path(sys.argv[1]), ['gk'])\n"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", script, str(tmp_path / "run")], stdin=subprocess.PIPE
     )
-    pickle.dump(study, process.stdin)
+    pickle.dump(task, process.stdin)
     process.stdin.close()
-    log = tmp_path / "run" / "rivals" / "gk.log"
+    log = tmp_path / "run" / "paper.log"
     _wait_until(lambda: log.exists() and psutil.Process(process.pid).children())
     (worker,) = psutil.Process(process.pid).children()
     process.kill()
@@ -485,113 +428,122 @@ def _wait_until(true, seconds=60):
         time.sleep(0.05)
 
 
-def test_a_run_that_has_more_networks_is_refused_at_once(study, tmp_path):
-    larger = replace(study, protocol=replace(study.protocol, n_guesses=2))
-    run_study(larger, tmp_path)
-    (tmp_path / "result.json").unlink()  # as if it had been stopped
-    with pytest.raises(StudyError, match="more configurations or guesses"):
-        run(study, tmp_path, [])
-
-
 @pytest.mark.usefixtures("in_this_process")
-def test_rows_of_other_rivals_stay(study, tmp_path):
-    run(study, tmp_path, ["wl"])
-    run(study, tmp_path, ["pk"])
-    models = [row["model"] for row in json.loads((tmp_path / "compare.json").read_text())]
-    assert models == ["fdgnn", "wl", "pk"]
-
-
-@pytest.mark.usefixtures("in_this_process")
-def test_other_settings_are_refused(study, tmp_path):
-    run(study, tmp_path, [])
+def test_other_methods_stay_and_other_settings_are_rejected(task, tmp_path):
+    run(task, tmp_path, ["wl"])
+    run(task, tmp_path, ["pk"])
+    models = [one.model.name for one in read_evaluations(tmp_path)]
+    assert models == ["paper", "wl", "pk"]
     with pytest.raises(StudyError, match="seed"):
-        run(replace(study, seed=1), tmp_path, [])
-
-
-@pytest.mark.usefixtures("in_this_process")
-def test_a_second_comparison_at_the_same_time_is_refused(study, tmp_path):
-    from fdgnn.evaluation.rundir import locked
-
-    run(study, tmp_path, [])
-    with locked(tmp_path / "rivals" / "lock"), pytest.raises(StudyError, match="another process"):
-        run(study, tmp_path, [])
+        run(replace(task, seed=1), tmp_path, [])
 
 
 # ---------------------------------------------------------------------- limits
 
 
-def test_running_out_of_time_does_not_stop_the_others(study, tmp_path, monkeypatch):
-    rows = run(study, tmp_path, ["gk", "wl"], few(1), Limits(seconds=1e-3))
-    assert [r.status for r in rows] == ["out of time"] * 3
-    for row in rows:
-        assert row.accuracy_mean is None
-        assert "0.001 s" in row.reason
-    monkeypatch.setattr(runner, "_run", take_here)
-    rows = run(study, tmp_path, ["wl"], few(1), Limits(seconds=600))  # more than before
-    assert [r.status for r in rows] == ["finished"] * 2
-
-
-def test_running_out_of_time_again_is_known_beforehand(study, tmp_path, monkeypatch):
-    run(study, tmp_path, ["wl"], limits=Limits(seconds=1e-3))
+def test_running_out_of_time_does_not_stop_the_others(task, tmp_path, monkeypatch):
+    found = run(task, tmp_path, ["gk", "wl"], few(1), Limits(seconds=1e-3))
+    assert [one.status for one in found] == ["out of time"] * 3
+    for one in found:
+        assert one.score is None
+        assert "0.001 s" in one.reason
     started = []
     monkeypatch.setattr(
-        runner, "_run", lambda turn, *_: started.append(turn.name) or ("failed", "")
+        comparison,
+        "run_in_process",
+        lambda run, *_: started.append(run.name) or ("out of time", ""),
     )
-    rows = run(study, tmp_path, ["wl"], limits=Limits(seconds=1e-3))
-    assert started == ["fdgnn"]
-    assert rows[1].status == "out of time"
+    again = run(task, tmp_path, ["gk", "wl"], few(1), Limits(seconds=1e-3))
+    assert started == []  # the same would happen
+    assert again == found
+    monkeypatch.setattr(comparison, "run_in_process", run_here)
+    found = run(task, tmp_path, ["wl"], few(1), Limits(seconds=600))  # more than before
+    assert [one.status for one in found] == ["finished"] * 2
 
 
-def test_running_out_of_memory(study, tmp_path):
-    rows = run(study, tmp_path, ["wl"], limits=Limits(megabytes=30))
-    assert [r.status for r in rows] == ["out of memory"] * 2
-    assert rows[1].reason == "it was given 30 MB"
+def test_folds_that_were_finished_in_time_are_kept(task, tmp_path, monkeypatch):
+    """The method is stopped after its first outer fold."""
+
+    def stopped(run, log, limits):
+        n = len(run.method.units)
+
+        def tell(event, left=[n + 2]):  # noqa: B006  (it is counted down)
+            left[0] -= 1
+            if left[0] == 0 and run.name != "paper":
+                raise TimeoutError
+
+        try:
+            run.work(tell)
+        except TimeoutError:
+            return "out of time", "it was given 1 s"
+        return "finished", None
+
+    monkeypatch.setattr(comparison, "run_in_process", stopped)
+    monkeypatch.setattr(MethodRun, "paper", None)
+    found = compare_methods(numbers_like(task), tmp_path, ["labels-rf"])[0]
+    assert (found.status, found.reason) == ("out of time", "it was given 1 s")
+    assert len(found.folds) == len(found.by("r2").folds) == 1
+    assert found.score == found.by("r2").folds[0]
+    assert found.std is None
+    monkeypatch.setattr(comparison, "run_in_process", run_here)
+    whole = compare_methods(
+        numbers_like(task), tmp_path, ["labels-rf"], limits=Limits(seconds=700)
+    )[0]
+    assert (whole.status, whole.reason, len(whole.folds)) == ("finished", None, 3)
+    assert whole.by("r2").folds[0] == found.by("r2").folds[0]
 
 
-def test_a_rival_that_crashes_says_why(study, tmp_path, monkeypatch):
-    home = "fdgnn.evaluation.baselines.graph_kernels:no_such_thing"
-    broken = Rival(
-        "broken", "WL", "fdgnn.evaluation.baselines.graph_kernels:no_such_thing", ("grakel",)
-    )
-    monkeypatch.setitem(RIVALS, "broken", broken)
+def numbers_like(task):
+    sizes = np.diff(task.graphs.vertex_offsets).astype(float)
+    return replace(task, targets=read_targets(sizes, task.graphs, False))
+
+
+def test_running_out_of_memory(task, tmp_path):
+    found = run(task, tmp_path, ["wl"], limits=Limits(megabytes=30))
+    assert [one.status for one in found] == ["out of memory"] * 2
+    assert found[1].reason == "it was given 30 MB"
+
+
+def test_a_method_that_crashes_says_why(task, tmp_path, monkeypatch):
+    def crashing(run, *arguments):
+        if run.name == "paper":
+            return run_here(run, *arguments)
+        return in_its_own(run, *arguments)
+
+    in_its_own = comparison.run_in_process
+    monkeypatch.setattr(comparison, "run_in_process", crashing)
     (tmp_path / "sitecustomize.py").write_text(
-        "import fdgnn.evaluation.baselines.base as b\n"
-        "b.RIVALS['broken'] = b.Rival('broken', 'WL', '" + home + "',"
-        " ('grakel',))\n"
+        "import fdgnn.evaluation.baselines.vectors as v\n"
+        "def broken(*_):\n    raise RuntimeError('no such\\n thing')\nv.LabelHistogram = broken\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    in_its_own = runner._run
-
-    def take_turn(turn, limits):
-        return (in_its_own if turn.name == "broken" else take_here)(turn, limits)
-
-    monkeypatch.setattr(runner, "_run", take_turn)
-    rows = run(study, tmp_path / "run", ["broken", "wl"])
-    assert [r.status for r in rows] == ["finished", "failed", "finished"]
-    assert "no_such_thing" in rows[1].reason
-    assert "\n" not in rows[1].reason
+    found = run(task, tmp_path / "run", ["labels-rf", "wl"])
+    assert [one.status for one in found] == ["finished", "failed", "finished"]
+    assert found[1].reason == "RuntimeError: no such thing"
 
 
-def test_a_killed_contestant_is_a_failed_one(study, tmp_path, monkeypatch):
+def test_a_killed_method_is_a_failed_one(task, tmp_path, monkeypatch):
     monkeypatch.setattr(
-        runner, "_megabytes", lambda pid: subprocess.run(["kill", "-9", str(pid)]) and 0
+        comparison, "_megabytes", lambda pid: subprocess.run(["kill", "-9", str(pid)]) and 0
     )
-    rows = run(study, tmp_path, ["gk"])
-    assert rows[1].status == "failed"
-    assert "-9" in rows[1].reason
+    found = run(task, tmp_path, ["gk"])
+    assert found[1].status == "failed"
+    assert "-9" in found[1].reason
 
 
-# ---------------------------------------------------------------------- doors
+# ---------------------------------------------------------------------- Python and the command
 
 
 @pytest.mark.usefixtures("in_this_process", "few_networks")
 def test_own_graphs_in_code(motifs):
     graphs, y = motifs
-    rows = compare(list(graphs), np.where(y, "yes", "no").tolist(), ["wl"], n_outer=2, n_inner=2,
-                   search=few(1))  # fmt: skip
-    assert [row.status for row in rows] == ["finished"] * 2
-    assert rows[1].accuracy_mean > 0.7
-    assert rows[0].dataset == "graphs"
+    found = compare(list(graphs), np.where(y, "yes", "no").tolist(), ["wl"], n_outer=2, n_inner=2,
+                    search=few(1))  # fmt: skip
+    assert [one.status for one in found] == ["finished"] * 2
+    assert found[1].score > 0.7
+    assert found[0].dataset == "graphs"
+    (only,) = compare(graphs, np.linspace(0, 1, 40), "labels-rf", n_outer=3, n_inner=2)
+    assert (only.task, only.status) == ("regression", "finished")
 
 
 def test_bad_input_in_code(motifs):
@@ -601,26 +553,26 @@ def test_bad_input_in_code(motifs):
             Search(**wrong)
     with pytest.raises(ValueError, match="must be positive"):
         Limits(seconds=-5)
-    with pytest.raises(ValueError, match="no rival 'xyz'"):
-        compare(graphs, y, "xyz")
-    with pytest.raises(
-        ValueError, match=r"no rival 'xyz'; there are fdgnn-auto, .*, wl, wl-oa, pk"
-    ):
+    with pytest.raises(ValueError, match=r"no method 'xyz'; there are fdgnn-auto, .*, wl, wl-oa"):
         compare(graphs, y, ["xyz"])
+    with pytest.raises(ValueError, match="ecfp-rf is for molecules"):
+        compare(graphs, y, "ecfp-rf")
     with pytest.raises(ValueError, match="no protocol 'slow'"):
         compare(graphs, y, protocol="slow")
     with pytest.raises(ValueError, match="39 entries"):
         compare(graphs, y[1:])
     with pytest.raises(ValueError, match="one class only"):
         compare(graphs, np.zeros(40))
-    with pytest.raises(ValueError, match="too few"):
-        compare(graphs[:12], y[:12], n_outer=10)
+    with pytest.raises(ValueError, match="scoring='rmse'"):
+        compare(graphs, y, "wl", search=Search(scoring="rmse"))
 
 
-def test_a_missing_library_is_told_before_anything_runs(study, tmp_path, monkeypatch):
-    monkeypatch.setitem(RIVALS, "wl", replace(RIVALS["wl"], libraries=("no_such_library",)))
+def test_a_missing_library_is_reported_before_anything_runs(task, tmp_path, monkeypatch):
+    broken = replace(METHODS["wl"], libraries=("no_such_library",))
+    monkeypatch.setitem(baselines.METHODS, "wl", broken)
+    assert isinstance(broken, MethodEntry)
     with pytest.raises(MissingDependencyError, match="extra 'compare'"):
-        run(study, tmp_path / "run", ["wl"])
+        run(task, tmp_path / "run", ["wl"])
     assert not (tmp_path / "run").exists()
 
 
@@ -631,36 +583,40 @@ def test_command(tmp_path, motifs, monkeypatch):
     options = ["--with", "wl", "--configurations", "1", "--time-limit", "300", "-q"]
     told = CliRunner().invoke(app, ["compare", str(folder), *options])
     assert told.exit_code == 0, told.output
-    assert "wl" in told.stdout
     assert max(map(len, told.stdout.splitlines())) <= 80
-    rows = json.loads((tmp_path / "runs/MOTIFS/compare.json").read_text())
-    assert [row["model"] for row in rows] == ["fdgnn", "wl"]
-    assert (tmp_path / "runs/MOTIFS/report.html").exists()
+    found = read_evaluations(tmp_path / "runs/MOTIFS")
+    assert [one.model.name for one in found] == ["paper", "wl"]
+    for one in found:
+        assert f"{one.score:.3f} ± {one.std:.3f}" in told.stdout
+    page = (tmp_path / "runs/MOTIFS/report.html").read_text()
+    assert 'id="map-0"' in page
     again = CliRunner().invoke(app, ["compare", str(folder), *options, "--json", "--no-report"])
-    assert [row["model"] for row in json.loads(again.stdout)] == ["fdgnn", "wl"]
+    assert [one["model"]["name"] for one in json.loads(again.stdout)] == ["paper", "wl"]
 
 
-def test_our_committee_is_compared_by_default():
+def test_methods_by_default():
     from fdgnn.cli.compare import compare as command
 
-    assert inspect.signature(command).parameters["rivals"].default is None
-    assert inspect.signature(compare).parameters["models"].default is None
-    assert runner.default_models(molecules=False) == ("fdgnn-auto", "wl")
-    assert runner.default_models(molecules=True) == ("fdgnn-auto", "ecfp-lr", "ecfp-rf")
+    assert inspect.signature(command).parameters["methods"].default is None
+    assert inspect.signature(compare).parameters["methods"].default is None
+    assert default_methods(molecules=False, classify=True) == ("fdgnn-auto", "labels-rf", "wl")
+    assert default_methods(molecules=False, classify=False) == ("fdgnn-auto", "labels-rf")
+    for name in default_methods(molecules=True, classify=False):
+        assert METHODS[name].regression
 
 
-def test_every_contestant_can_be_asked_for_by_name():
+def test_every_method_can_be_asked_for_by_name():
     from typing import get_type_hints
 
     from fdgnn.cli.compare import compare as command
 
-    (option,) = get_type_hints(command, include_extras=True)["rivals"].__metadata__
-    assert option.help.startswith(f"Some of {','.join(RIVALS)}.")
+    (option,) = get_type_hints(command, include_extras=True)["methods"].__metadata__
+    assert option.help.startswith(f"Some of {','.join(METHODS)};")
     for molecules in (True, False):
-        assert ",".join(runner.default_models(molecules)) in option.help
+        assert ",".join(default_methods(molecules=molecules, classify=True)) in option.help
 
 
-def test_command_refuses_nonsense(tmp_path, motifs, monkeypatch):
+def test_command_rejects_nonsense(tmp_path, motifs, monkeypatch):
     folder = write_batch(tmp_path / "MOTIFS", *motifs)
     monkeypatch.chdir(tmp_path)
     for arguments in (["--with", "foo"], ["--time-limit", "0"], ["--configurations", "0"]):
@@ -671,25 +627,7 @@ def test_command_refuses_nonsense(tmp_path, motifs, monkeypatch):
     assert not (tmp_path / "runs").exists()
 
 
-def test_damaged_lines_of_a_rival_do_not_count(study, tmp_path):
-    turn = Turn("wl", study, tmp_path, few(2))
-    turn.lines.path.parent.mkdir()
-    whole = TrialsLine(unit="a", trials=[], seconds=1.0, inner_folds=3, peak_mb=1.0)
-    fold = FoldLine(
-        outer=2, configuration={}, accuracy=0.5, train_seconds=1.0, test_seconds=1.0,
-        parameters=1, peak_mb=1.0, seconds=2.0,
-    )  # fmt: skip
-    other = TrialsLine(unit="b", trials=[], seconds=1.0, inner_folds=1, peak_mb=1.0)
-    for line in (whole, other, fold):
-        turn.lines.append(line)
-    with turn.lines.path.open("a") as file:
-        file.write('{"kind": "trials"}\n{"kind": "fold", "outer": 1}\nnonsense\n{"kind": "fo')
-    assert list(turn.lines.lines()) == [whole, other, fold, None, None, None, None]
-    assert contest._scored(turn.lines, SimpleNamespace(inner_folds=3), turn.search) == {"a": whole}
-    assert contest._folds_of(turn.lines) == {2: fold}
-
-
-def test_no_processes_are_refused_at_once(tmp_path):
+def test_no_processes_are_rejected_at_once(tmp_path):
     graphs, y = make_motif_graphs(40, random_state=0)
     with pytest.raises(ValueError, match="n_jobs=0"):
         compare(graphs, y, [], out=tmp_path / "run", n_jobs=0, n_outer=3, n_inner=3)

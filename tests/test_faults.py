@@ -76,12 +76,12 @@ def words_of(command, data):
         ),
         "evaluate": (
             ("evaluate", data / "MOTIFS", "--out", "run", "--no-report", "--jobs", 1, *few),
-            "run/result.json",
+            "run/evaluation.json",
         ),
         "compare": (
             ("compare", data / "MOTIFS", "--with", "fdgnn-wl", "--out", "run", "--no-report",
              *few[:2]),
-            "run/compare.json",
+            "run/evaluation.json",
         ),
         "fit shards": (
             ("fit", data / "shards", "--target", "y", "--model", "wl", "--memory", "1GB", "-o",
@@ -162,7 +162,7 @@ def test_a_clock_that_is_moved_changes_nothing(command, drive, tmp_path):
     [
         ("fit", "fdgnn.selection.search.parallel"),
         ("fit shards", "fdgnn.scale.workers.WorkerPool"),
-        ("evaluate", "fdgnn.evaluation.running.parallel"),
+        ("evaluate", "fdgnn.evaluation.protocol.parallel"),
         ("predict", "fdgnn.prediction.predictor.Predictor.predict"),
     ],
 )

@@ -14,10 +14,8 @@ import numpy as np
 import pytest
 
 from fdgnn import Graph, as_batch, iter_graphs, limits, read_graphs
-from fdgnn.evaluation.lines import RecordLines
-from fdgnn.evaluation.records import NetworkScores, RunSettings
-from fdgnn.evaluation.rundir import read_file
-from fdgnn.evaluation.study import fingerprint
+from fdgnn.checkpoints import content_hash
+from fdgnn.evaluation.run import read_evaluations
 from fdgnn.exceptions import (
     DatasetFormatError,
     FDGNNError,
@@ -156,7 +154,7 @@ def test_distinct_labels_beside_a_long_one(tmp_path):
     assert len(graphs.label_values) == 40_001
     assert graphs[3].labels[:2].tolist() == ["x" * 256, "6000"]
     again = read_graphs(path).graphs
-    assert fingerprint(graphs, np.zeros(20)) == fingerprint(again, np.zeros(20))
+    assert content_hash(graphs) == content_hash(again)
     assert as_batch(list(graphs)).label_values.tolist() == graphs.label_values.tolist()
 
 
@@ -499,8 +497,7 @@ def test_rows_are_bounded_in_parts_as_well(tmp_path):
     [
         read_vertex_sets,
         read_report_data,
-        lambda path: read_file(path, RunSettings),
-        lambda path: list(RecordLines(path, NetworkScores)),
+        read_evaluations,
     ],
 )
 def test_a_pipe_is_not_waited_for(read, tmp_path):

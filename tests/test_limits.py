@@ -10,8 +10,7 @@ import pytest
 
 from fdgnn import RandomExpansion, limits, read_graphs
 from fdgnn.datasets import arrow
-from fdgnn.evaluation.records import RunSettings
-from fdgnn.evaluation.rundir import read_file
+from fdgnn.evaluation.run import read_evaluations
 from fdgnn.exceptions import DatasetFormatError, StudyError
 from fdgnn.html.report_data import read_report_data
 
@@ -60,7 +59,7 @@ def test_a_random_expansion_of_many_units_is_refused_before_it_is_drawn():
         RandomExpansion(4).fit(np.zeros((1, 2)))
 
 
-@pytest.mark.parametrize("read", [read_report_data, lambda path: read_file(path, RunSettings)])
+@pytest.mark.parametrize("read", [read_report_data, read_evaluations])
 def test_files_of_runs_have_a_limit(read, tmp_path):
     (tmp_path / "x.json").write_text("{}")
     with (

@@ -10,20 +10,32 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from fdgnn import FDGNNClassifier
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
-from fdgnn.evaluation import running
-from fdgnn.evaluation.choice import best_of, choose
-from fdgnn.evaluation.measures import fit_and_test
-from fdgnn.evaluation.running import score_network
-from fdgnn.evaluation.study import Protocol, Study, drawn_configurations
+from fdgnn.evaluation import protocol
+from fdgnn.evaluation.protocol import (
+    PaperEvaluation,
+    Protocol,
+    best_of,
+    choose,
+    drawn_configurations,
+    fit_and_test,
+    score_initialization,
+)
+from fdgnn.evaluation.run import EvaluationTask
 from fdgnn.fitting import draw_features, fit_depths
+from fdgnn.folds import nested_folds
+from fdgnn.targets import read_targets
 
-PROTOCOL = Protocol("small", n_configurations=2, n_guesses=3, n_outer=3, n_inner=4, max_layers=2)
+PROTOCOL = Protocol(
+    "small", n_configurations=2, n_initializations=3, n_outer=3, n_inner=4, max_layers=2
+)
 CONFIGURATION = {"effective_spectral_radius": 0.5, "n_layers": 2, "random_state": 3}
 ALPHAS = (1e-6, 1e-2, 1.0)
 
 
 def study_of(graphs, y):
-    return Study("some", graphs, y, PROTOCOL, n_units=10)
+    folds = nested_folds(y, 3, 4, 0)
+    task = EvaluationTask("some", graphs, read_targets(y, graphs, True), folds)
+    return PaperEvaluation(task, PROTOCOL, n_units=10)
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +49,10 @@ def three_classes():
     return study_of(graphs, np.searchsorted([10, 14], np.diff(graphs.vertex_offsets)))
 
 
-def scores_of(study, guess=0, configuration=CONFIGURATION):
-    base = study.base_model(configuration)
-    return score_network(base, study.graphs, study.task(), ALPHAS, 0, guess)
+def scores_of(study, number=0, configuration=CONFIGURATION):
+    base, graphs = study.base_model(configuration), study.task.graphs
+    _, _, found = score_initialization(base, graphs, study.fit_task, ALPHAS, 0, number)
+    return found["validation"], found["test"]
 
 
 # ---------------------------------------------------------------------- random initializations
@@ -49,8 +62,9 @@ def scores_of(study, guess=0, configuration=CONFIGURATION):
 @pytest.mark.parametrize("depth", [1, 2])
 def test_scores_are_those_of_separate_fits(data, depth, request):
     study = request.getfixturevalue(data)
-    graphs, y, found = study.graphs, study.y, scores_of(study)
-    for o, fold in enumerate(study.task().folds):
+    graphs, y = study.task.graphs, study.task.targets.of_target(0)
+    validation, test = scores_of(study)
+    for o, fold in enumerate(study.task.folds):
         for a, alpha in enumerate(ALPHAS):
             model = study.estimator(CONFIGURATION | {"n_layers": depth, "alpha": alpha})
             fits = [
@@ -58,18 +72,19 @@ def test_scores_are_those_of_separate_fits(data, depth, request):
                 .score(graphs[fold == f], y[fold == f])
                 for f in range(4)
             ]  # fmt: skip
-            assert found.validation[depth - 1][o][a] == pytest.approx(np.mean(fits))
+            assert validation[depth - 1, o, a] == pytest.approx(np.mean(fits))
             outer = model.fit(graphs[fold >= 0], y[fold >= 0])
-            assert found.test[depth - 1][o][a] == outer.score(graphs[fold < 0], y[fold < 0])
+            assert test[depth - 1, o, a] == outer.score(graphs[fold < 0], y[fold < 0])
 
 
 def test_a_random_initialization_is_that_of_the_fitted_model(motifs):
+    graphs = motifs.task.graphs
     model = motifs.estimator(CONFIGURATION).set_params(n_estimators=3)
-    model.fit(motifs.graphs, motifs.y)
+    model.fit(graphs, motifs.task.targets.of_target(0))
     base = motifs.base_model(CONFIGURATION)
-    features = draw_features(replace(base, seeds=base.seeds[2:]), motifs.graphs)[0]
-    np.testing.assert_array_equal(features, model.estimators_[2].features(motifs.graphs))
-    assert scores_of(motifs, 2).validation != scores_of(motifs, 1).validation
+    features = draw_features(replace(base, seeds=base.seeds[2:]), graphs)[0]
+    np.testing.assert_array_equal(features, model.estimators_[2].features(graphs))
+    assert (scores_of(motifs, 2)[0] != scores_of(motifs, 1)[0]).any()
 
 
 def test_a_depth_that_is_asked_for_twice_is_computed_once(motifs, monkeypatch):
@@ -79,12 +94,12 @@ def test_a_depth_that_is_asked_for_twice_is_computed_once(motifs, monkeypatch):
         asked.append(depths)
         return fit_depths(base, graphs, task, depths, **options)
 
-    monkeypatch.setattr(running, "fit_depths", fit)
+    monkeypatch.setattr(protocol, "fit_depths", fit)
     once = scores_of(motifs, configuration=CONFIGURATION | {"n_layers": 1})
     both = scores_of(motifs)
     assert asked == [(1,), (1, 2)]
-    assert once.validation == [both.validation[0]] * 2
-    assert once.test == [both.test[0]] * 2
+    for mine, other in zip(once, both, strict=True):
+        np.testing.assert_array_equal(mine, [other[0]] * 2)
 
 
 def test_configurations_of_a_longer_run_begin_with_those_of_a_shorter_one():
@@ -152,13 +167,18 @@ def test_timed_fits_have_one_thread_of_blas():
         def predict(self, graphs):
             return np.zeros(len(graphs))
 
+        def outputs(self, graphs):
+            return np.zeros((len(graphs), 1))
+
     graphs, y = make_motif_graphs(20, random_state=0)
     with threadpool_limits(2):
-        fit_and_test(Watched, graphs.__getitem__, np.asarray(y), np.arange(20) % 4 - 1)
+        fit_and_test(
+            Watched, graphs.__getitem__, Watched.outputs, np.asarray(y), np.arange(20) % 4 - 1
+        )
     assert set(seen) == {1}
 
 
 def test_models_have_the_degree_of_the_whole_dataset(motifs):
     model = motifs.estimator(CONFIGURATION)
     assert isinstance(model, FDGNNClassifier)
-    assert model.degree == motifs.graphs.max_degrees.mean()
+    assert model.degree == motifs.task.graphs.max_degrees.mean()

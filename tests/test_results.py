@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from fdgnn.evaluation import paper
-from fdgnn.evaluation.records import RunResult
-from fdgnn.evaluation.rundir import read_file
+from fdgnn.evaluation.run import read_evaluations
 
 RESULTS = Path(__file__).parent.parent / "results"
 
@@ -37,19 +36,18 @@ def test_the_table_of_the_readme_is_what_its_script_writes():
     "path", sorted((RESULTS / "beyond").glob("*-*-*.json")), ids=lambda p: p.stem
 )
 def test_results_beyond_are_of_what_their_names_say(path):
-    from fdgnn.evaluation.committee_records import CommitteeResult
-
     name, model, seed = path.stem.rsplit("-", 2)
-    result = read_file(path, RunResult if model == "paper" else CommitteeResult)
-    assert (result.dataset, result.seed, len(result.fold_accuracies)) == (name, int(seed), 10)
-    assert model in ("paper", getattr(result, "model", "paper"))
+    (result,) = read_evaluations(path)
+    assert (result.dataset, result.protocol.seed, len(result.folds)) == (name, int(seed), 10)
+    assert result.model.name == model
 
 
 @pytest.mark.parametrize("name", paper.DATASETS)
 def test_results_are_of_the_dataset_and_of_one_reading(name):
-    result = read_file(RESULTS / f"{name}.json", RunResult)
+    (result,) = read_evaluations(RESULTS / f"{name}.json")
     assert result.dataset == name
     assert result.n_graphs == paper.DATASETS[name].n_graphs
-    assert len(result.fold_accuracies) == 10
-    if result.n_guesses > 1:  # one guess has one penalty, whatever the reading
-        assert [len(alphas) for alphas in result.fold_alphas] == [result.n_guesses] * 10
+    n = result.protocol.n_initializations
+    assert len(result.folds) == 10
+    if n > 1:  # one initialization has one alpha, whatever the reading
+        assert [len(fold.alphas) for fold in result.folds] == [n] * 10

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from fdgnn import Graph, as_batch
-from fdgnn.evaluation.baselines import dgcnn, scarselli, training
-from fdgnn.evaluation.baselines.dgcnn import DGCNNClassifier
-from fdgnn.evaluation.baselines.gin import GINClassifier
+from fdgnn.evaluation.baselines import networks, scarselli, training
+from fdgnn.evaluation.baselines.networks import DGCNNClassifier, GINClassifier
 from fdgnn.evaluation.baselines.scarselli import GNNClassifier
 from fdgnn.evaluation.baselines.training import GraphTensors, VertexInputs
 from fdgnn.exceptions import GraphError, MissingDependencyError
@@ -327,14 +326,14 @@ def test_dgcnn_propagation_is_its_equation():
     with_loops = A + np.eye(len(A))
     degrees = with_loops.sum(axis=1, keepdims=True)
     arcs = GraphTensors(graphs, VertexInputs(graphs)).all_at_once().edge_index
-    got = dgcnn.propagate(torch.from_numpy(x), arcs, torch.from_numpy(1 / degrees))
+    got = networks.propagate(torch.from_numpy(x), arcs, torch.from_numpy(1 / degrees))
     np.testing.assert_allclose(got.numpy(), with_loops @ x / degrees)
 
 
 def test_dgcnn_is_its_equation():
     graphs, y = drawn_graphs("labels", n_graphs=20)
     model = DGCNNClassifier(epochs=3).fit(graphs, y)
-    net, k = model._net, dgcnn.n_sorted(graphs, 0.6)
+    net, k = model._net, networks.n_sorted(graphs, 0.6)
     A, x, _ = dense(graphs[:3], model)
     D = 1 + A.sum(axis=1, keepdims=True)
     channels = []
@@ -359,9 +358,9 @@ def test_dgcnn_is_its_equation():
 
 def test_dgcnn_sorts_as_many_as_the_share_has():
     graphs = as_batch([Graph(cycle(n)) for n in range(11, 21)])
-    assert dgcnn.n_sorted(graphs, 0.6) == 16
-    assert dgcnn.n_sorted(graphs, 0.9) == 19
-    assert dgcnn.n_sorted(as_batch([Graph(cycle(3))] * 4), 0.6) == 10
+    assert networks.n_sorted(graphs, 0.6) == 16
+    assert networks.n_sorted(graphs, 0.9) == 19
+    assert networks.n_sorted(as_batch([Graph(cycle(3))] * 4), 0.6) == 10
 
 
 # ---------------------------------------------------------------------- the fixed point

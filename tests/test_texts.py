@@ -13,11 +13,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+import report_examples as examples
 from commands import assert_one_clear_line, fdgnn
 from fdgnn import FDGNNClassifier, read_graphs, save_model
 from fdgnn.cli.app import say
-from fdgnn.cli.tables import committee_table
+from fdgnn.cli.tables import evaluation_lines
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.html.words import clipped
 from fdgnn.texts import cut, guarded, parse_json, printable, unguarded, whole
@@ -103,26 +105,16 @@ def test_messages_are_one_line_without_control_characters(tmp_path):
     assert_one_clear_line(run, "none\\u001b[2J")
 
 
-def test_tables_on_a_terminal_obey_no_markup(monkeypatch):
-    from io import StringIO
-    from types import SimpleNamespace
-
-    from rich.console import Console
-
-    result = SimpleNamespace(
-        dataset=f"[red]MUTAG{ESCAPE}", model="auto", seed=0, split="[b]site\x1b",
-        fold_accuracies=[0.5],
-        members=["[bold]colors\x1b"], member_accuracies=[0.5], fold_kept=[[0]], accuracy_mean=0.5,
-        accuracy_std=0.1, balanced_accuracy_mean=0.5, roc_auc_mean=None,
-        scoring="f1", score_mean=0.25,
-    )  # fmt: skip
-    out = StringIO()
-    Console(file=out, width=200, force_terminal=False).print(committee_table(result))
-    assert "[red]MUTAG\\u001b" in out.getvalue()
-    assert "[bold]colors\\u001b" in out.getvalue()
-    assert "[b]site\\u001b" in out.getvalue()
-    assert "25.00" in out.getvalue()
-    assert "\x1b" not in out.getvalue()
+def test_names_in_results_obey_no_terminal():
+    found = examples.ensemble_of(
+        dataset=f"MUTAG{ESCAPE}", base_models=["WL\x1b", "reservoir", "another reservoir"]
+    )
+    found = replace(found, protocol=replace(found.protocol, split="site\x1b"))
+    shown = "\n".join(map(printable, evaluation_lines(found)))
+    assert "MUTAG\\u001b" in shown
+    assert "WL\\u001b" in shown
+    assert "site\\u001b" in shown
+    assert "\x1b" not in shown
 
 
 def test_warnings_are_shown_as_text(capsys):

@@ -15,9 +15,7 @@ from typing import Any
 import numpy as np
 
 from fdgnn.evaluation import paper
-from fdgnn.evaluation.committee_records import CommitteeResult
-from fdgnn.evaluation.records import ComparisonRow, RunResult
-from fdgnn.records import decode
+from fdgnn.evaluation.run import read_evaluations
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -59,9 +57,8 @@ PUBLISHED = {
 
 def accuracies(name: str, model: str) -> list[float]:
     """Mean accuracies of the seeds that were run, %."""
-    kind: Any = RunResult if model == "paper" else CommitteeResult
     files = sorted(HERE.glob(f"{name}-{model}-[0-9].json"))
-    return [100 * decode(file.read_bytes(), kind).accuracy_mean for file in files]
+    return [100 * read_evaluations(file)[0].score for file in files]
 
 
 def our_rows() -> list[str]:
@@ -71,7 +68,7 @@ def our_rows() -> list[str]:
         found = {name: accuracies(name, model) for name in DATASETS}
         if any(found.values()):
             rows.append(_row(TITLES[model], [_mean(found[name]) for name in DATASETS]))
-    full = [f"{100 * _full(name).accuracy_mean:.1f}" for name in DATASETS]
+    full = [f"{100 * _full(name):.1f}" for name in DATASETS]
     return [*rows, _row("the paper's model, its own protocol, one seed", full)]
 
 
@@ -83,8 +80,9 @@ def _mean(values: list[float]) -> str:
     return f"{np.mean(values):.1f}{seeds}"
 
 
-def _full(name: str) -> RunResult:
-    return decode((HERE.parent / f"{name}.json").read_bytes(), RunResult)
+def _full(name: str) -> float:
+    score: float = read_evaluations(HERE.parent / f"{name}.json")[0].score
+    return score
 
 
 def _with_spread(values: list[float]) -> str:
@@ -104,9 +102,9 @@ def published_rows() -> list[str]:
     for name in DATASETS:
         path = HERE.parent / "compare" / f"{name}.json"
         if path.exists():
-            for row in decode(path.read_bytes(), list[ComparisonRow]):
-                if row.accuracy_mean is not None and not row.model.startswith("fdgnn"):
-                    rivals.setdefault(row.title, {})[name] = 100 * row.accuracy_mean
+            for row in read_evaluations(path):
+                if row.score is not None and not row.model.name.startswith(("fdgnn", "paper")):
+                    rivals.setdefault(row.model.title, {})[name] = 100 * row.score
     return rows + [
         _row(f"{title}, run here", [_number(found.get(name)) for name in DATASETS])
         for title, found in rivals.items()

@@ -1,6 +1,6 @@
 """Run what the tables beside this file are made of: ``python results/beyond/run.py``.
 
-Every result is the ``result.json`` of one command,
+Every result is the ``evaluation.json`` of one command,
 
     fdgnn evaluate NAME --model MODEL --seed SEED --out runs/beyond/NAME-MODEL-SEED
 
@@ -44,7 +44,7 @@ def main() -> None:
             command = ["evaluate", name, "--model", model, "--seed", str(seed), "--out", str(out)]
             command += ["--jobs", str(asked.jobs), "--no-report", *more]
             subprocess.run([sys.executable, "-m", "fdgnn", *command, "--quiet"], check=True)
-            shutil.copy(out / "result.json", result)
+            shutil.copy(out / "evaluation.json", result)
 
 
 if __name__ == "__main__":

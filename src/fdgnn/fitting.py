@@ -32,7 +32,7 @@ from fdgnn.encoders import Encoder, Encoding
 from fdgnn.encoders.base import Convergence, check_features, check_rows
 from fdgnn.encoders.descriptors import DescriptorBlock, beside
 from fdgnn.expansion import RandomExpansion, expanded
-from fdgnn.folds import TEST, UNUSED
+from fdgnn.folds import TEST, TRAIN, UNUSED
 from fdgnn.graphs import GraphBatch
 from fdgnn.linear import (
     Chunks,
@@ -163,8 +163,8 @@ class FitTask:
     targets : Targets
     folds : (n_rows, n) int
         The inner fold of each graph; `TEST` for test graphs of an outer fold, `UNUSED` for graphs
-        that take no part, `TRAIN` for graphs in chunks that train every readout and are not
-        predicted out of fold. May have no rows.
+        that take no part, `TRAIN` for graphs that train every readout and are not predicted out
+        of fold. May have no rows.
     metric : Metric
         What alpha is chosen by.
     weights : (n,) or (n, q), optional
@@ -429,6 +429,10 @@ def _fit_drawn(
 ) -> ModelFit:
     """Choose alpha for the initializations together, and train the readout of each."""
     Y, folds = task.targets.coded, np.where(task.folds == UNUSED, TEST, task.folds)
+    if not isinstance(drawn[0].X, Chunks):
+        # In memory they are one more fold, whose predictions nobody looks at.
+        one_more = folds.max(axis=1, keepdims=True, initial=-1) + 1
+        folds = np.where(folds == TRAIN, one_more, folds)
     choice, others, fitted = None, [], []
     with _solvable(alphas):
         paths: list[RidgePath] = [

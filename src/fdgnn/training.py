@@ -23,7 +23,9 @@ from fdgnn.estimators import (
     GraphRegressor,
 )
 from fdgnn.evaluation.duplicates import duplicates_note
-from fdgnn.evaluation.scores import evaluation_of_search, plain
+from fdgnn.evaluation.record import Evaluation
+from fdgnn.evaluation.run import EvaluationRun, EvaluationTask
+from fdgnn.evaluation.scores import described_search, evaluation_of_search, plain
 from fdgnn.folds import N_FOLDS, TEST, Folds, LastFold, Split, enough_for_nested_folds
 from fdgnn.graphs import GraphBatch
 from fdgnn.metrics import OF_CLASSES, Scoring, default_scoring, named_scoring, rare_class
@@ -308,10 +310,11 @@ def train(
     if some is not None:
         search.refit(whole.graphs, whole.targets)
     scoring = options.chosen_by(targets.classify)
-    found = evaluation_of_search(
-        search, used.graphs, used.targets, scoring, name=options.model, split=options.split.words,
-        seed=options.seed, smiles=used.smiles, n_jobs=context.n_jobs,
+    task = EvaluationTask(
+        dataset, used.graphs, used.targets, search.nested_folds_, options.split.words,
+        options.seed, used.smiles,
     )  # fmt: skip
+    found = evaluation_of_search(search, task, name=options.model, n_jobs=context.n_jobs).evaluation
     values = used.targets.values[:, 0] if len(targets.names) == 1 else np.zeros(len(used.targets))
     duplicates = duplicates_note(
         used.graphs, values, _tested_by(search.nested_folds_), options.seed
@@ -325,7 +328,6 @@ def train(
         model.training_graphs_ = replace(kept, ids=as_text([ids[i] for i in order]))
     model.evaluation_ = msgspec.structs.replace(
         found,
-        dataset=dataset,
         n_graphs=len(graphs),
         model=msgspec.structs.replace(found.model, parameters=plain(search.best_params_)),
         protocol=msgspec.structs.replace(found.protocol, n_searched=searched),
@@ -374,3 +376,72 @@ def _tested_by(folds: Folds) -> Ints:
     """Return the outer fold that tests each graph; -1 where none does."""
     tested = folds == TEST
     return np.where(tested.any(axis=0), tested.argmax(axis=0), -1)
+
+
+# ---------------------------------------------------------------------- evaluation
+
+
+def evaluation_folds(
+    targets: Targets, split: Split, seed: int, n_outer: int = 10, n_inner: int = N_FOLDS
+) -> Folds:
+    """Return nested folds in which each graph is tested once.
+
+    There are fewer folds where a class, the groups or the graphs are too few.
+    """
+    if len(targets.names) == 1:
+        y = targets.of_target(0) if targets.classify else targets.values[:, 0]
+        return split.nested(y, n_outer, n_inner, seed, targets.classify)
+    targets.check_learnable(_LEAST_OF_SEVERAL)
+    n_outer = split.n_folds(len(targets), n_outer)
+    inner = split.splitters(min(n_inner, n_outer), targets.classify, seed, several=True)
+    return replace(inner, outer=n_outer).rows(targets, split.groups)[:-1]
+
+
+@dataclass(frozen=True, eq=False)
+class NestedEvaluation:
+    """A model of `TrainingOptions`, evaluated by nested cross-validation.
+
+    Attributes
+    ----------
+    task : EvaluationTask
+        Of one or several targets.
+    options : TrainingOptions
+        With defaults.
+    """
+
+    task: EvaluationTask
+    options: TrainingOptions
+
+    @property
+    def described(self) -> Evaluation:
+        """The evaluation without results."""
+        assert self.options.scoring is not None
+        search = self._search(None, Context())
+        return described_search(search, self.task, self.options.model, self.options.scoring)
+
+    def run(self, parts: Path | None, context: Context) -> EvaluationRun:
+        """Evaluate the model, with checkpoints in a directory."""
+        start, targets = time.perf_counter(), self.task.targets
+        search = self._search(parts, context)
+        search.evaluate_folds(self.task.graphs, targets, self.task.folds)
+        run = evaluation_of_search(
+            search, self.task, name=self.options.model, n_jobs=context.n_jobs
+        )
+        note = imbalance_note(
+            targets, self.options.chosen_by(targets.classify), self.options.threshold
+        )
+        evaluation = msgspec.structs.replace(
+            run.evaluation,
+            notes=[] if note is None else [note],
+            times=msgspec.structs.replace(run.evaluation.times, total=time.perf_counter() - start),
+            command=context.command,
+        )
+        return replace(run, evaluation=evaluation)
+
+    def _search(self, parts: Path | None, context: Context) -> FDGNNSearchCV:
+        base = new_model(self.options, self.task.targets.classify)
+        return FDGNNSearchCV(
+            base, scoring=self.options.scoring, random_state=self.options.seed,
+            n_jobs=context.n_jobs, verbose=not context.quiet, work_dir=parts,
+            **_searched(base, self.options),
+        )  # fmt: skip

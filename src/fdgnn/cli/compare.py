@@ -1,4 +1,4 @@
-"""``fdgnn compare``: FDGNN beside its rivals."""
+"""``fdgnn compare``: FDGNN beside other methods."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fdgnn.cli.app import command, command_line, resumes_from, say, show
-from fdgnn.cli.evaluate import read_labeled
+from fdgnn.cli.evaluate import FILE, EvaluatedSplit, read_labeled
 from fdgnn.cli.options import (
     AsJson,
+    AskedSplit,
     Data,
     FirstDataOptions,
     Jobs,
@@ -20,11 +21,13 @@ from fdgnn.cli.options import (
     Seed,
     SomeTargets,
     Weighting,
+    asked_targets,
 )
-from fdgnn.cli.pages import WantPage, show_run
+from fdgnn.cli.pages import WantPage, show_directory, show_run
+from fdgnn.schema import TaskName
 
 if TYPE_CHECKING:
-    from fdgnn.evaluation.records import ComparisonRow
+    from fdgnn.evaluation.record import Evaluation
 
 
 @command("fdgnn compare molecules.csv --target active --time-limit 300")
@@ -32,12 +35,17 @@ def compare(
     data: Data,
     how: FirstDataOptions,
     target: SomeTargets = None,
-    rivals: Annotated[
+    task: Annotated[
+        TaskName | None,
+        typer.Option(help="What the target of a table is, if it is not recognized."),
+    ] = None,
+    methods: Annotated[
         str | None,
         typer.Option(
             "--with",
-            help="Some of fdgnn-auto,fdgnn-wl,fdgnn-union,ecfp-lr,ecfp-rf,wl,wl-oa,pk,gk,rw,gin,"
-            "dgcnn,gnn. By default fdgnn-auto,wl; for molecules fdgnn-auto,ecfp-lr,ecfp-rf.",
+            help="Some of fdgnn-auto,fdgnn-wl,fdgnn-union,labels-rf,ecfp-lr,ecfp-rf,ecfp-gb,"
+            "desc-rf,desc-gb,wl,wl-oa,pk,gk,rw,gin,dgcnn,gnn; for numbers those up to desc-gb. By "
+            "default fdgnn-auto,labels-rf,wl; for molecules fdgnn-auto,ecfp-lr,ecfp-rf,desc-gb.",
         ),
     ] = None,
     out: Annotated[
@@ -48,7 +56,7 @@ def compare(
         ProtocolName, typer.Option(help="How thoroughly FDGNN's own parameters are searched.")
     ] = "quick",
     configurations: Annotated[
-        int | None, typer.Option(min=1, help="Points of each rival's grid to try; by default all.")
+        int | None, typer.Option(min=1, help="Points of each method's grid to try; by default all.")
     ] = None,
     inner_folds: Annotated[
         int | None,
@@ -66,88 +74,91 @@ def compare(
     scoring: Annotated[
         str | None,
         typer.Option(
-            help="What fdgnn-auto, fdgnn-wl, fdgnn-union, ecfp-lr and ecfp-rf choose by: "
-            "accuracy, balanced_accuracy, roc_auc, average_precision, f1 or log_loss. The others "
-            "choose by accuracy, as published. ROC AUC is shown beside accuracy either way."
+            help="What methods choose by: accuracy (default), balanced_accuracy, roc_auc, "
+            "average_precision, f1 or log_loss; r2 (default), rmse, mae or spearman. Networks "
+            "always choose by accuracy."
         ),
     ] = None,
     class_weight: Annotated[
         Weighting,
-        typer.Option(help="balanced: in training of these, errors on a rare class count more."),
+        typer.Option(help="balanced: errors on a rare class count more; not in networks."),
     ] = "none",
-    time_limit: Annotated[float, typer.Option(min=1, help="Seconds per contestant.")] = 600.0,
-    memory_limit: Annotated[float, typer.Option(min=1, help="Megabytes per contestant.")] = 4000.0,
+    split: EvaluatedSplit = "random",
+    time_limit: Annotated[float, typer.Option(min=1, help="Seconds per method.")] = 600.0,
+    memory_limit: Annotated[float, typer.Option(min=1, help="Megabytes per method.")] = 4000.0,
     seed: Seed = 0,
     jobs: Jobs = 1,
     page: WantPage = True,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare accuracy, time, memory and size with other systems, on the same folds; resumable."""
+    """Compare scores, time, memory and size with other methods, on the same folds; resumable."""
+    from dataclasses import replace
+
     from fdgnn.context import Context
-    from fdgnn.evaluation.comparison import Limits, Search, compare_study
-    from fdgnn.evaluation.comparison.runner import check_models, default_models
-    from fdgnn.evaluation.running import finished_result
-    from fdgnn.evaluation.study import PROTOCOLS, plan
+    from fdgnn.evaluation.baselines import check_method
+    from fdgnn.evaluation.comparison import Limits, Search, compare_methods
+    from fdgnn.evaluation.protocol import PROTOCOLS, PaperEvaluation
+    from fdgnn.evaluation.run import EvaluationTask
+    from fdgnn.training import evaluation_folds
 
     search = Search(
         n_configurations=configurations, inner_folds=inner_folds, choose_epochs=choose_epochs,
         scoring=scoring, class_weight=None if class_weight == "none" else "balanced",
     )  # fmt: skip
-    named = None if rivals is None else _named(rivals)
-    if named is not None:  # before the graphs are read, which may take long
-        check_models(named, molecules=True)
-    context = Context(jobs, quiet, command_line())
-    found = read_labeled(data, target, how, context, command="compare")
-    if found.task != "classification":
-        raise ValueError(
-            "compare is for classes, but the target is a number, which fit and evaluate take"
-        )
-    models = named or default_models(found.smiles is not None)
+    named = None if methods is None else _named(methods)
+    for name in named or ():  # before the graphs are read, which may take long
+        check_method(name)
+    context, held_out = Context(jobs, quiet, command_line()), AskedSplit.of(split)
+    if held_out.name == "time":
+        raise ValueError("--split time is for fit; compare holds every graph out once")
+    found = read_labeled(
+        data, asked_targets(target, None), how, context, columns=held_out.columns, task=task
+    )
+    targets = found.targets
+    if len(targets.names) > 1:
+        raise ValueError(f"compare takes one target, but there are {len(targets.names)}; give one")
+    rows = held_out.of_table(found.table, context)
+    folds = evaluation_folds(targets, rows, seed, n_inner=10)
+    what = EvaluationTask(found.name, found.graphs, targets, folds, rows.words, seed, found.smiles)
     directory = out or Path("runs") / found.name
     resumes_from(directory)
-    study = plan(
-        found.name, found.graphs, found.y, PROTOCOLS[protocol], seed=seed,
-        smiles=found.smiles,
-    )  # fmt: skip
-    rows = compare_study(
-        study,
+    compared = compare_methods(
+        what,
         directory,
-        models,
+        named,
         context,
+        PROTOCOLS[protocol],
         search=search,
         limits=Limits(seconds=time_limit, megabytes=memory_limit),
     )
-    _print_rows(rows, as_json)
-    say(f"written to {directory / 'compare.json'}", quiet)
-    if page:
-        result = finished_result(study, directory)
-        show_run(study, result, directory, directory / "report.html", context)
-    if any(row.status == "failed" for row in rows):
+    _print_methods(compared, as_json)
+    say(f"written to {directory / FILE}", quiet)
+    paper = compared[0].model.name == "paper" and compared[0].status == "finished"
+    if page and paper:  # from its checkpoints
+        ours = PaperEvaluation(what, PROTOCOLS[protocol])
+        run = ours.run(directory / "parts", replace(context, quiet=True))
+        show_run(run, directory, directory / "report.html", context, ids=found.ids)
+    elif page:
+        show_directory(directory, context)
+    if any(each.status == "failed" for each in compared):
         raise typer.Exit(1)
 
 
-def _named(rivals: str) -> list[str]:
-    names = [name.strip().lower() for name in rivals.split(",") if name.strip()]
+def _named(methods: str) -> list[str]:
+    names = [name.strip().lower() for name in methods.split(",") if name.strip()]
     if not names:
-        raise ValueError("--with is empty: name at least one system, or leave it out")
+        raise ValueError("--with is empty: name at least one method, or leave it out")
     return names
 
 
-def _print_rows(rows: Sequence[ComparisonRow], as_json: bool) -> None:
+def _print_methods(found: Sequence[Evaluation], as_json: bool) -> None:
     if as_json:
         from fdgnn.records import encode
 
-        show(encode(rows).decode())
+        show(encode(found).decode())
         return
-    from rich.console import Console
+    from fdgnn.cli.tables import comparison_lines
 
-    from fdgnn.cli.tables import comparison_table, unfinished_lines
-
-    table = comparison_table(rows)
-    table.columns[0].no_wrap = True  # a name is what one gives to --with
-    table.collapse_padding = True
-    Console().print(table)
-    typer.echo("'slower' is training time over FDGNN's; compare.json names who published what.")
-    for line in unfinished_lines(rows):
+    for line in comparison_lines(found):
         show(line)

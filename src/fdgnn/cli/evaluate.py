@@ -22,6 +22,11 @@ from fdgnn.cli.options import (
     Quiet,
     Seed,
     SomeTargets,
+<<<<<<< HEAD
+=======
+    SplittingCommand,
+    TargetList,
+>>>>>>> 0571420 (refactor(evaluation): one record, one path and one store for evaluations)
     Weighting,
     asked_targets,
     check_unused,
@@ -33,7 +38,6 @@ from fdgnn.cli.pages import (
     WantPage,
     check_page,
     dataset_of,
-    show_committee,
     show_run,
 )
 from fdgnn.files import expanduser
@@ -42,12 +46,9 @@ from fdgnn.schema import ModelName, ReadOptions, TaskName
 if TYPE_CHECKING:
     from fdgnn.context import Context
     from fdgnn.datasets import GraphTable
-    from fdgnn.evaluation.committee_records import CommitteeResult, QuantityResult
-    from fdgnn.evaluation.models import CommitteeStudy
-    from fdgnn.evaluation.records import RunResult
-    from fdgnn.evaluation.study import Study
-    from fdgnn.folds import Split
-    from fdgnn.graphs import Array, GraphBatch
+    from fdgnn.evaluation.record import Evaluation
+    from fdgnn.graphs import GraphBatch
+    from fdgnn.targets import Targets
     from fdgnn.training import TrainingOptions
 
 EvaluatedSplit = Annotated[
@@ -58,6 +59,7 @@ EvaluatedSplit = Annotated[
         "one value in a column together.",
     ),
 ]
+FILE = "evaluation.json"  # in the run directory
 _LEAST = 4  # graphs of a class, for two folds inside of two
 
 
@@ -66,6 +68,7 @@ def evaluate(
     data: Data,
     how: FirstDataOptions,
     target: SomeTargets = None,
+    targets: TargetList = None,
     task: Annotated[
         TaskName | None,
         typer.Option(help="What the target of a table is, if it is not recognized."),
@@ -84,7 +87,7 @@ def evaluate(
     ] = None,
     protocol: Annotated[
         ProtocolName | None,
-        typer.Option(help="How many configurations and networks are tried; by default 'paper'."),
+        typer.Option(help="How thorough the search is; by default paper: 100 configurations x 20."),
     ] = None,
     configurations: Annotated[
         int | None, typer.Option(min=1, help="Random configurations; by default the protocol's.")
@@ -121,6 +124,13 @@ def evaluate(
         Weighting, typer.Option(help="balanced: errors on a rare class count more in training.")
     ] = "none",
     split: EvaluatedSplit = "random",
+    splits: Annotated[
+        Path | None,
+        typer.Option(
+            help="JSON file of published splits, as those of Errica et al.: validation graphs "
+            "select, then training and validation graphs train, and test graphs score."
+        ),
+    ] = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
     cluster: Annotated[
@@ -131,11 +141,14 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Evaluate a model on a dataset by nested cross-validation, as in the paper; resumable."""
+    from dataclasses import replace
+
     from fdgnn.context import Context
-    from fdgnn.evaluation.models import evaluate_committee
-    from fdgnn.evaluation.running import run_study
-    from fdgnn.evaluation.study import PROTOCOLS, plan
-    from fdgnn.training import TrainingOptions
+    from fdgnn.evaluation.protocol import PROTOCOLS, PaperEvaluation
+    from fdgnn.evaluation.run import EvaluationTask, Evaluator, evaluate
+    from fdgnn.evaluation.splits import read_splits
+    from fdgnn.folds import nested_folds
+    from fdgnn.training import NestedEvaluation, TrainingOptions, evaluation_folds
 
     context, held_out = Context(jobs, quiet, command_line()), AskedSplit.of(split)
     if model is None:
@@ -147,15 +160,45 @@ def evaluate(
         }  # fmt: skip
         check_unused(given | {"units": units, "cluster": cluster}, model, "paper")
     weights = None if class_weight == "none" else class_weight
+<<<<<<< HEAD
     options = TrainingOptions(scoring=scoring, threshold=threshold, class_weight=weights)
     _check_evaluated(model, options, held_out)
     reading = with_atoms_of(how, model) if is_table(data, how.format) else how
+=======
+    options = TrainingOptions(
+        model=model, scoring=scoring, threshold=threshold, class_weight=weights, seed=seed
+    )
+    _check_evaluated(options, held_out, splits)
+    reading = how.for_model(model) if is_table(data, how.format) else how
+>>>>>>> 0571420 (refactor(evaluation): one record, one path and one store for evaluations)
     found = read_labeled(
-        data, target, reading, context, command="evaluate", columns=held_out.columns,
+        data, asked_targets(target, targets), reading, context, columns=held_out.columns,
         task=task, transform=transform,
     )  # fmt: skip
+    y = found.targets
     _check_target(found, model, scoring)
+    rows = held_out.of_table(found.table, context)
+    words = rows.words
+    if splits is not None:
+        folds, words = read_splits(splits, len(y)), f"published splits ({splits.name})"
+    elif model == "paper":
+        folds = nested_folds(y.of_target(0), 10, 10, seed)
+    else:
+        folds = evaluation_folds(y, rows, seed)
+    what = EvaluationTask(found.name, found.graphs, y, folds, words, seed, found.smiles)
+    evaluator: Evaluator
+    if model == "paper":
+        thorough = PROTOCOLS[protocol or "paper"]
+        thorough = replace(
+            thorough,
+            n_configurations=configurations or thorough.n_configurations,
+            n_initializations=initializations or thorough.n_initializations,
+        )
+        evaluator = PaperEvaluation(what, thorough, units, cluster)
+    else:
+        evaluator = NestedEvaluation(what, options.with_defaults(y))
     out = out or Path("runs") / found.name
+<<<<<<< HEAD
     resumes_from(out)
     if model != "paper":
         rows = held_out.of_table(found.table, context)
@@ -173,72 +216,55 @@ def evaluate(
     result = run_study(study, out, context, cluster=cluster)
     _print_result(result, as_json)
     say(f"written to {out / 'result.json'}", quiet)
+=======
+    run = evaluate(evaluator, out, context)
+    _print_result(run.evaluation, as_json, quiet)
+    say(f"written to {out / FILE}", quiet)
+>>>>>>> 0571420 (refactor(evaluation): one record, one path and one store for evaluations)
     if page:
-        show_run(study, result, out, out / "report.html", context)
+        show_run(run, out, out / "report.html", context, ids=found.ids)
 
 
-def _committee(
-    found: Labeled,
-    model: ModelName,
-    options: TrainingOptions,
-    split: Split,
-    seed: int,
-    context: Context,
-) -> CommitteeStudy:
-    """Decide what is left open, report class imbalance, and return the study."""
-    from fdgnn.evaluation.models import CommitteeStudy
-    from fdgnn.tasks import one_target
-    from fdgnn.training import imbalance_note
-
-    targets = one_target(found.y, found.task)
-    options = options.with_defaults(targets)
-    scoring = options.chosen_by(targets.classify)
-    if (note := imbalance_note(targets, scoring, options.threshold)) is not None:
-        say(note, context.quiet)
-    weights = None if options.class_weight is None else str(options.class_weight)
-    return CommitteeStudy(
-        found.name, found.graphs, found.y, model, seed, scoring.name, split, found.task,
-        options.threshold, weights,
-    )  # fmt: skip
-
-
-def _check_evaluated(model: ModelName, options: TrainingOptions, split: AskedSplit) -> None:
-    """Refuse what the paper's protocol does not have, and a split that tests only some graphs."""
+def _check_evaluated(options: TrainingOptions, split: AskedSplit, splits: Path | None) -> None:
+    """Raise ValueError for what the paper's protocol does not have, and for unusable splits."""
     for name in ("scoring", "threshold", "class_weight"):
-        if model == "paper" and getattr(options, name) is not None:
+        if options.model == "paper" and getattr(options, name) is not None:
             raise ValueError(
                 f"`{name}` is not for --model paper, whose protocol chooses by accuracy and counts "
                 "all errors alike"
             )
-    if model == "paper" and split != AskedSplit():
+    if options.model == "paper" and split != AskedSplit():
         raise ValueError("--split is not for --model paper, whose protocol splits at random")
     if split.name == "time":
         raise ValueError("--split time is for fit; evaluate holds every graph out once")
+    if splits is not None and split != AskedSplit():
+        raise ValueError("--splits FILE says which graphs are held out; leave --split out")
 
 
 def _check_target(found: Labeled, model: ModelName, scoring: str | None) -> None:
-    """Refuse a model or a scoring that is not for such targets."""
+    """Raise ValueError for a model or a scoring that is not for such targets."""
     import numpy as np
 
     from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, known_scoring
     from fdgnn.tasks import text_among_numbers
 
-    classify = found.task == "classification"
-    odd = text_among_numbers(found.y) if classify else None
-    if odd is not None and np.unique(found.y, return_counts=True)[1].min() < _LEAST:
+    targets = found.targets
+    classify, one, y = targets.classify, len(targets.names) == 1, targets.of_target(0)
+    odd = text_among_numbers(y) if classify and one else None
+    if odd is not None and np.unique(y, return_counts=True)[1].min() < _LEAST:
         raise ValueError(
-            f"the target is taken for classes because {odd!r} is no number, and classes have too "
-            "few graphs for cross-validation; for quantities, choose --task regression"
+            f"the target is inferred to be classes because {odd!r} is not a number, and classes "
+            "have too few graphs for cross-validation; for regression, choose --task regression"
         )
-    if model == "paper" and not classify:
+    if model == "paper" and not (classify and one):
         raise ValueError(
-            "--model paper is for classes, as the paper's protocol is, but the target is a number; "
-            "choose --model auto"
+            "--model paper is for classes of one target, as the paper's protocol is; choose "
+            "--model auto"
         )
     if scoring is not None and known_scoring(scoring, not classify) is not None:
         this, other = ("classes", "numbers") if classify else ("numbers", "classes")
         names = ", ".join(OF_CLASSES if classify else OF_NUMBERS)
-        guessed = found.table is not None and found.y.dtype.kind in "iuf"
+        guessed = found.table is not None and y.dtype.kind in "iuf"
         hint = f", or say by --task that it has {other}" if guessed else ""
         raise ValueError(
             f"--scoring {scoring} is for {other}, but the target has {this}: choose one of "
@@ -258,111 +284,112 @@ def demo(
     from tempfile import TemporaryDirectory
 
     from fdgnn.context import Context
-    from fdgnn.evaluation.running import run_study
+    from fdgnn.datasets import load_tu, make_motif_graphs
+    from fdgnn.evaluation.protocol import PROTOCOLS, PaperEvaluation
+    from fdgnn.evaluation.run import EvaluationTask, evaluate
+    from fdgnn.exceptions import DatasetError
+    from fdgnn.folds import nested_folds
+    from fdgnn.tasks import one_target
 
     if page is not None:
         check_outputs(force, page)
         check_page(page)
-    study = _demo_study()
-    say(f"{study.dataset}: {study.graphs!r}", quiet)
-    say(
-        f"{study.protocol.n_configurations} configurations x {study.protocol.n_guesses} "
-        f"networks, {study.protocol.n_outer} outer x {study.protocol.n_inner} inner folds",
-        quiet,
-    )
-    with TemporaryDirectory() as directory:
-        context = Context(jobs, quiet, command_line())
-        result = run_study(study, Path(directory), context)
-        _print_result(result, as_json)
-        if page is None:
-            say("to see a page about it: fdgnn demo --report demo.html", quiet)
-        else:
-            show_run(study, result, Path(directory), page, context, required=True)
-
-
-def _demo_study() -> Study:
-    """Take MUTAG if it is there without a download, else generated graphs, and say which."""
-    from fdgnn.datasets import load_tu, make_motif_graphs
-    from fdgnn.evaluation.study import PROTOCOLS, plan
-    from fdgnn.exceptions import DatasetError
-
     try:
         name, (graphs, y) = "MUTAG", load_tu("MUTAG", download_if_missing=False)
     except DatasetError:
         say("MUTAG was not found (no data home, no GraKeL): using generated graphs")
         name, (graphs, y) = "generated motif graphs", make_motif_graphs(200, random_state=0)
-    return plan(name, graphs, y, PROTOCOLS["quick"])
+    targets, quick = one_target(y, "classification"), PROTOCOLS["quick"]
+    task = EvaluationTask(name, graphs, targets, nested_folds(y, 10, 10, 0))
+    say(f"{name}: {graphs!r}", quiet)
+    say(
+        f"{quick.n_configurations} configurations x {quick.n_initializations} random "
+        "initializations, 10 outer x 10 inner folds",
+        quiet,
+    )
+    with TemporaryDirectory() as directory:
+        context = Context(jobs, quiet, command_line())
+        run = evaluate(PaperEvaluation(task, quick), Path(directory), context)
+        _print_result(run.evaluation, as_json, quiet)
+        if page is None:
+            say("to see a page about it: fdgnn demo --report demo.html", quiet)
+        else:
+            show_run(run, Path(directory), page, context, required=True)
 
 
-def _print_result(result: RunResult | CommitteeResult | QuantityResult, as_json: bool) -> None:
+def _print_result(found: Evaluation, as_json: bool, quiet: bool) -> None:
     if as_json:
         from fdgnn.records import encode
 
-        show(encode(result).decode())
+        show(encode(found).decode())
         return
-    from rich.console import Console
+    from fdgnn.cli.tables import evaluation_lines
 
-    from fdgnn.cli.tables import committee_table, quantity_table, result_table
-    from fdgnn.evaluation.committee_records import QuantityResult
-    from fdgnn.evaluation.records import RunResult
+    for line in evaluation_lines(found):
+        show(line)
+    for note in found.notes:
+        say(note, quiet)
 
-    if isinstance(result, RunResult):
-        table = result_table(result)
-    elif isinstance(result, QuantityResult):
-        table = quantity_table(result)
-    else:
-        table = committee_table(result)
-    Console().print(table)
+
+# ---------------------------------------------------------------------- reading
 
 
 @dataclass(frozen=True)
 class Labeled:
-    """Graphs and their classes or numbers; `table` is what they were read from, if it is one."""
+    """Graphs with targets; `table` is what they were read from, if it is one."""
 
     name: str
     graphs: GraphBatch
-    y: Array
+    targets: Targets
     table: GraphTable | None = None
-    task: TaskName = "classification"
 
     @property
     def smiles(self) -> Sequence[str] | None:
         """What molecules were read from."""
         return None if self.table is None else self.table.smiles
 
+    @property
+    def ids(self) -> Sequence[object] | None:
+        """The names of the graphs, if they have some."""
+        return None if self.table is None else [self.table.ids[row] for row in self.table.rows]
+
 
 def read_labeled(
     data: str,
+<<<<<<< HEAD
     target: list[str] | None,
     how: ReadOptions,
+=======
+    target: str | list[str] | None,
+    how: FirstDataOptions,
+>>>>>>> 0571420 (refactor(evaluation): one record, one path and one store for evaluations)
     context: Context,
     *,
-    command: str,
     columns: Sequence[str] = (),
     task: TaskName | None = None,
     transform: str | None = None,
 ) -> Labeled:
-    """Read a TU dataset, or a table with a column of targets; bad rows are told and left out.
+    """Read a TU dataset, or a table with targets; invalid rows are reported and left out.
 
-    What the targets of a table are is guessed, unless `task` says it.
+    Whether the targets of a table are classes or numbers is inferred, unless `task` says it.
     """
     from fdgnn.datasets import read_graphs
     from fdgnn.tasks import table_targets
 
     if not is_table(data, how.format):
         return _tu_dataset(data, {"target": target, "task": task, "transform": transform}, how)
+<<<<<<< HEAD
     table = read_graphs(
         data, how, target=asked_targets(target, None), numeric=task == "regression",
         columns=list(columns),
     )  # fmt: skip
     report_rejects(table.rejects, table.n_rows, context)
+=======
+    table = how.read(data, target=target, numeric=task == "regression", columns=list(columns))
+    RejectsFile(None).write(table.rejects, table.n_rows, context)
+>>>>>>> 0571420 (refactor(evaluation): one record, one path and one store for evaluations)
     graphs, targets = table_targets(table, task)
-    targets = targets.transformed(transform)
-    if not targets.flat:
-        n = len(targets.names)
-        raise ValueError(f"{command} takes one target, but there are {n}; give one")
-    inferred: TaskName = "classification" if targets.classify else "regression"
-    return Labeled(dataset_of(data), graphs, targets.of_target(0), table, inferred)
+    return Labeled(dataset_of(data), graphs, targets.transformed(transform), table)
 
 
 def is_table(data: str, format: str | None) -> bool:
@@ -376,13 +403,14 @@ def is_table(data: str, format: str | None) -> bool:
 
 def _tu_dataset(data: str, asked: Mapping[str, object], how: ReadOptions) -> Labeled:
     from fdgnn.datasets import load_tu
+    from fdgnn.tasks import one_target
 
     given = [name for name, value in asked.items() if value]
     given += msgspec.to_builtins(msgspec.structs.replace(how, vertex="auto", edge_labels="auto"))
     if given:
         raise ValueError(f"`{given[0]}` is for tables, and {data} is a TU dataset; leave it out")
     graphs, y = load_tu(data, vertex=how.vertex, edge_labels=how.edge_labels)
-    return Labeled(dataset_name(data), graphs, y)
+    return Labeled(dataset_name(data), graphs, one_target(y, "classification"))
 
 
 def dataset_name(name_or_path: str) -> str:

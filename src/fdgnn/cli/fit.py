@@ -394,7 +394,7 @@ def _page_command(model: Path, data: str, target: str | list[str] | None) -> str
 
 
 def _print_training(model: Any, output: Path, listed: dict[str, object], as_json: bool) -> None:
-    from fdgnn.cli.tables import by_metric, training_lines
+    from fdgnn.cli.tables import by_metric, score_lines
     from fdgnn.training import MANY
 
     found: Evaluation = model.evaluation_
@@ -410,8 +410,10 @@ def _print_training(model: Any, output: Path, listed: dict[str, object], as_json
             "score": found.score,
             "std": found.std,
             "scores": by_metric(found.metrics),
+            "stds": {each.words: each.std for each in found.metrics},
             "split": found.protocol.split,
             "baseline": None if constant is None else constant.mean,
+            "constant": by_metric([found.baseline("constant", m.metric) for m in found.metrics]),
             "morgan": by_metric([found.baseline("morgan", m.metric) for m in found.metrics]),
             "wl_ceiling": found.targets[0].wl_ceiling if len(found.targets) == 1 else None,
             "seconds": seconds,
@@ -430,7 +432,7 @@ def _print_training(model: Any, output: Path, listed: dict[str, object], as_json
         }  # fmt: skip
         typer.echo(json.dumps(facts | listed))
         return
-    for line in [*training_lines(found), *map(name_options, found.notes)]:
+    for line in [*score_lines(found), *map(name_options, found.notes)]:
         show(line)
     if found.times.n_resumed:
         parts = counted(found.times.n_resumed, "part")

@@ -30,9 +30,7 @@ from fdgnn.texts import counted
 if TYPE_CHECKING:
     from fdgnn.context import Context
     from fdgnn.datasets import GraphTable
-    from fdgnn.evaluation.models import CommitteeStudy
-    from fdgnn.evaluation.records import RunResult
-    from fdgnn.evaluation.study import Study
+    from fdgnn.evaluation.run import EvaluationRun
     from fdgnn.html.report import Subject
     from fdgnn.html.report_data import ReportData
 
@@ -52,49 +50,41 @@ def check_page(output: Path) -> None:
 
 
 def show_run(
-    study: Study, result: RunResult | None, directory: Path, output: Path, context: Context,
-    *, required: bool = False,
-) -> None:  # fmt: skip
-    """Compute the report data of a run and write its report.
+    run: EvaluationRun,
+    directory: Path,
+    output: Path,
+    context: Context,
+    *,
+    ids: Sequence[object] | None = None,
+    required: bool = False,
+) -> None:
+    """Compute the report data of an evaluation and write its report.
 
     A report that is `required`, because the user named its file, is an error if it cannot be made;
     otherwise a line says so.
     """
 
     def write() -> None:
-        from fdgnn.html.old_runs import data_of_study
+        from fdgnn.html.collect import run_data
         from fdgnn.html.report import write_report
         from fdgnn.html.report_data import write_report_data
 
-        if result is not None:
-            data = data_of_study(study, result, command=context.command)
-            write_report_data(directory / "report.json", [data])
+        data = run_data(run, ids=ids, command=context.command)
+        write_report_data(directory / "report.json", data)
         write_report(directory, output)
 
     _report_page(write, output, context, required=required)
 
 
-def show_committee(study: CommitteeStudy, directory: Path, context: Context) -> None:
-    """Compute the report data of an evaluated ensemble and write its report.
-
-    For regression there is none, and a line says so.
-    """
-    if not study.classify:
-        from fdgnn.evaluation.committee_files import NO_PAGE
-
-        say(f"no report page: {NO_PAGE}", context.quiet)
-        return
-    output = directory / "report.html"
+def show_directory(directory: Path, context: Context) -> None:
+    """Write the report of a run directory."""
 
     def write() -> None:
-        from fdgnn.html.old_runs import data_of_ensemble
         from fdgnn.html.report import write_report
-        from fdgnn.html.report_data import write_report_data
 
-        data = data_of_ensemble(study, directory, command=context.command)
-        write_report_data(directory / "report.json", [data])
         write_report(directory, output)
 
+    output = directory / "report.html"
     _report_page(write, output, context)
 
 

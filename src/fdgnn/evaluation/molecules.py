@@ -10,10 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from fdgnn.arrays import Array, Floats
+from fdgnn.evaluation.run import model_outputs
 from fdgnn.extras import require
 from fdgnn.folds import TEST, Folds, trained_on
 from fdgnn.selection.scoring import NestedPredictions
-from fdgnn.targets import Targets
+from fdgnn.targets import Target, Targets
 from fdgnn.workers import parallel
 
 RADIUS, N_COLUMNS = 2, 2048  # of Morgan fingerprints, as is usual
@@ -91,29 +92,13 @@ def morgan_predictions(X: sp.csr_array, targets: Targets, folds: Folds) -> Neste
             known, test = trained_on(fold) & targets.known[:, t], fold == TEST
             y = targets.values[known, t]
             if len(np.unique(y)) > 1:
-                found = _linear_outputs(X[known], y, X[test], target.classes)
-                own[test, target.columns] = found.reshape(len(found), -1)
+                own[test, target.columns] = _linear_outputs(X[known], y, X[test], target)
     return NestedPredictions(targets, folds == TEST, outputs)
 
 
-def _linear_outputs(X: sp.csr_array, y: Array, tested: sp.csr_array, classes: Any) -> Floats:
-    """Return the outputs of a regression for molecules that are tested."""
+def _linear_outputs(X: sp.csr_array, y: Array, tested: sp.csr_array, target: Target) -> Floats:
+    """Return the outputs (n, q) of a regression for molecules that are tested."""
     from sklearn.linear_model import Ridge
 
-    model = Ridge(alpha=10.0) if classes is None else logistic_regression()
-    model.fit(X, y)
-    if classes is None:
-        return np.asarray(model.predict(tested))
-    return _class_scores(model, tested, len(classes))
-
-
-def _class_scores(model: Any, X: sp.csr_array, n_classes: int) -> Floats:
-    """Return scores of two classes (n,) or more (n, q); lowest for classes not trained on."""
-    found = np.asarray(model.decision_function(X))
-    if n_classes == 2:
-        return found
-    if found.ndim == 1:
-        found = np.stack([-found, found], axis=1)
-    scores = np.full((len(found), n_classes), found.min(initial=0.0) - 1.0)
-    scores[:, model.classes_] = found
-    return scores
+    model = Ridge(alpha=10.0) if target.classes is None else logistic_regression()
+    return model_outputs(model.fit(X, y), tested, target)

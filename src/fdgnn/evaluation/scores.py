@@ -8,10 +8,11 @@ from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from fdgnn._version import __version__
 from fdgnn.arrays import Floats
-from fdgnn.checkpoints import content_hash
+from fdgnn.evaluation import paper
 from fdgnn.evaluation.molecules import morgan_counts, morgan_predictions
 from fdgnn.evaluation.record import (
     BaselineScores,
@@ -19,15 +20,16 @@ from fdgnn.evaluation.record import (
     Configuration,
     Durations,
     Evaluation,
-    EvaluationProtocol,
-    FoldResult,
     MetricScores,
     ModelDescription,
+    PublishedScore,
     TargetScores,
 )
+from fdgnn.evaluation.run import EvaluationRun, EvaluationTask
 from fdgnn.fitting import FitTask, ModelFit
 from fdgnn.folds import TEST, Folds, trained_on
 from fdgnn.graphs import GraphBatch
+from fdgnn.linear import KernelReadout
 from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, Scoring
 from fdgnn.selection.scoring import NestedPredictions, chosen_thresholds
 from fdgnn.targets import Targets
@@ -142,82 +144,68 @@ def constant_predictions(targets: Targets, folds: Folds) -> NestedPredictions:
 
 
 def evaluation_of_search(
-    search: Any,
-    graphs: GraphBatch,
-    targets: Targets,
-    scoring: Scoring,
-    *,
-    name: str,
-    split: str,
-    seed: int,
-    smiles: Sequence[str] | None = None,
-    n_jobs: int | None = None,
-) -> Evaluation:
+    search: Any, task: EvaluationTask, *, name: str, n_jobs: int | None = None
+) -> EvaluationRun:
     """Return the evaluation of what an `FDGNNSearchCV` selected without each outer fold.
 
     Parameters
     ----------
     search : FDGNNSearchCV
         Fitted with `outer_cv`, or by `evaluate_folds`.
-    graphs, targets
-        What it was fitted to.
-    scoring : Scoring
-        What it chose by.
+    task : EvaluationTask
+        What it was fitted to, with its folds.
     name : str
         The model's name on the command line.
-    split : str
-        How graphs were held out, in words.
-    seed : int
-    smiles : sequence of str, optional
-        What molecules were read from.
     n_jobs : int, optional
         Processes that read molecules.
     """
-    base, folds, selected = search._base, search.nested_folds_, search._selected
+    base, folds, targets, selected = search._base, task.folds, task.targets, search._selected
     alike = {best.configuration.number for best in selected} == {selected[0].configuration.number}
-    task = FitTask(targets, folds, scoring.metric, targets.weights(None, base.class_weight))
-    baselines = baselines_of(targets, folds, smiles, n_jobs)
+    (scoring,) = list(search._scorings(targets).values())[:1]
+    fit_task = FitTask(targets, folds, scoring.metric, targets.weights(None, base.class_weight))
+    baselines = baselines_of(targets, folds, task.smiles, n_jobs)
     fits: list[ModelFit] = selected[0].fits if alike else []
-    weights = base.class_weight
-    return Evaluation(
-        data_hash=data_hash(graphs, targets),
-        n_graphs=len(graphs),
-        task="classification" if targets.classify else "regression",
-        model=ModelDescription(
-            name=name,
-            title=TITLES.get(name, name),
-            kind=type(base).__name__,
-            base_models=[fit.name for fit in selected[0].fits],
-        ),
-        protocol=EvaluationProtocol(
-            split=split,
-            n_outer=len(folds),
-            n_inner=int(folds.max()) + 1,
+    described = described_search(search, task, name, scoring.name)
+    names = [fit.name for fit in selected[0].fits]
+    evaluation = replace(
+        described,
+        status="finished",
+        model=replace(described.model, base_models=names),
+        protocol=replace(
+            described.protocol,
             n_configurations=search._n_candidates,
             n_initializations=len(selected[0].configuration.bases[0].seeds),
-            scoring=scoring.name,
-            threshold=base.threshold,
-            class_weight=weights if weights is None or isinstance(weights, str) else "given",
-            seed=seed,
         ),
-        targets=target_scores(graphs, search._nested, scoring, baselines),
+        targets=target_scores(task.graphs, search._nested, scoring, baselines),
         folds=[
-            FoldResult(
-                n_train=int(trained_on(fold).sum()),
-                n_test=int((fold == TEST).sum()),
+            task.fold_result(
+                row,
                 configuration=plain(best.model()[1]),
                 alphas=[float(a) for fit in best.fits for a in fit.chosen_alphas[row]],
                 kept=np.flatnonzero(best.kept).tolist(),
             )
-            for row, (fold, best) in enumerate(zip(folds, selected, strict=True))
+            for row, best in enumerate(selected)
         ],
-        base_models=_base_models(fits, [best.kept for best in selected], task, scoring, base),
+        base_models=_base_models(fits, [best.kept for best in selected], fit_task, scoring, base),
         times=Durations(
             selection=sum(fit.seconds for fit in fits) if search._n_candidates == 1 else None,
             n_resumed=search.n_resumed_,
         ),
         versions=versions(),
         machine=machine(),
+    )
+    return EvaluationRun(task, evaluation, search._nested, selected[0].model()[0])
+
+
+def described_search(search: Any, task: EvaluationTask, name: str, scoring: str) -> Evaluation:
+    """Return the evaluation of a search without results."""
+    base = search._base
+    weights = base.class_weight
+    return task.described(
+        ModelDescription(name=name, title=TITLES.get(name, name), kind=type(base).__name__),
+        scoring=scoring,
+        threshold=base.threshold,
+        class_weight=weights if weights is None or isinstance(weights, str) else "given",
     )
 
 
@@ -260,9 +248,26 @@ def plain(parameters: Mapping[str, Any]) -> Configuration:
     return found
 
 
-def data_hash(graphs: GraphBatch, targets: Targets) -> str:
-    """Return a hash of graphs and targets."""
-    return content_hash((graphs, targets))[:16]
+def n_trained_weights(model: Any) -> int:
+    """Return the number of trained weights: of our readouts, or as a baseline counts its own.
+
+    Weights of features that no training graph has are zero, and do not count.
+    """
+    if not hasattr(model, "estimators_"):
+        return int(model.n_parameters_)
+    readouts = [fitted.readout for fitted in model.estimators_]
+    weights = [one.dual if isinstance(one, KernelReadout) else one.coef for one in readouts]
+    biases = sum(int(one.intercept.size) for one in readouts)
+    return sum(int(np.count_nonzero(each)) for each in weights) + biases
+
+
+def published_score(model: str | None, dataset: str) -> PublishedScore | None:
+    """Return the accuracy that was published for a model on a dataset, as a share, or None."""
+    found = None if model is None else paper.published_accuracy(model, dataset)
+    if found is None:
+        return None
+    std = None if found.std is None else round(found.std / 100, 6)
+    return PublishedScore(mean=round(found.mean / 100, 6), std=std, reference=found.reference)
 
 
 def versions() -> dict[str, str]:

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from fdgnn.arrays import Array, Floats, Ints
 from fdgnn.encoders import Encoder
+from fdgnn.evaluation.run import EvaluationRun
 from fdgnn.evaluation.scores import machine, plain, versions
 from fdgnn.exceptions import ConvergenceWarning, GraphError
 from fdgnn.explanations import explain, has_attributions, substructures
@@ -35,6 +37,7 @@ from fdgnn.html.report_data import (
     MAPPED,
     MISTAKES,
     OUT_OF_DOMAIN,
+    TARGETS,
     ApplicabilityDomain,
     Calibration,
     Coverage,
@@ -174,6 +177,46 @@ def report_data(
             command=None if command is None else clean(command),
             notes=[*map(clean, notes), *_unknown_classes(model, found)],
         )
+
+
+def run_data(
+    run: EvaluationRun, *, ids: Sequence[object] | None = None, command: str | None = None
+) -> list[ReportData]:
+    """Compute the report data of an evaluated model, for each target.
+
+    Predictions and probabilities are those of the outer folds. All else is of the model that is
+    trained on all graphs.
+    """
+    task = run.task
+    targets, model = task.targets, clone(run.model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # reports count these graphs
+        model.fit(task.graphs, targets)
+    outputs, tested = run.predictions.last(), run.predictions.tested
+    found = []
+    for t, target in enumerate(targets.each[:TARGETS]):
+        several = len(targets.names) > 1
+        some = np.flatnonzero(targets.known[:, t] & tested.any(axis=0))
+        y, chances = targets.values[some, t], run.probabilities(t)
+        out_of_fold = OutOfFold(
+            outputs[some][:, target.columns],
+            None if chances is None else chances[some],
+            np.argmax(tested, axis=0)[some],
+        )
+        found.append(
+            report_data(
+                model.for_target(target.name) if several else model,
+                task.graphs if len(some) == len(targets) else task.graphs[some],
+                y if target.classes is None else target.classes[y],
+                dataset=task.dataset,
+                target=target.name if several else "",
+                out_of_fold=out_of_fold,
+                ids=None if ids is None else [ids[g] for g in some.tolist()],
+                smiles=None if task.smiles is None else [task.smiles[g] for g in some.tolist()],
+                command=command,
+            )
+        )
+    return found
 
 
 def _checked_targets(model: Any, graphs: GraphBatch, y: Any) -> Array | None:

@@ -8,12 +8,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from fdgnn.evaluation.record import Evaluation
-from fdgnn.evaluation.rundir import read_file
+from fdgnn.evaluation.run import read_evaluations
 from fdgnn.exceptions import StudyError
-from fdgnn.html.old_runs import old_evaluations
 from fdgnn.html.report_data import ReportData, read_report_data
 from fdgnn.html.words import plural, significant
 from fdgnn.model_files import model_info
@@ -116,7 +114,7 @@ def read_subject(path: str | os.PathLike[str]) -> list[Subject]:
         return model_subjects(where)
     if not where.is_dir():
         raise StudyError(f"{where}: there is no such run directory or model file")
-    evaluations = _evaluations(where)
+    evaluations = read_evaluations(where)
     dataset = ", ".join(dict.fromkeys(one.dataset for one in evaluations)) or where.name
     subject = Subject(dataset, dataset, str(where), evaluations)
     file = where / "report.json"
@@ -134,14 +132,6 @@ def read_subject(path: str | os.PathLike[str]) -> list[Subject]:
     return _with_data(subject, data)
 
 
-def _evaluations(folder: Path) -> list[Evaluation]:
-    """Read the evaluations of a run directory."""
-    file = folder / "evaluation.json"
-    if not file.exists():
-        return old_evaluations(folder)
-    kind: Any = Evaluation | list[Evaluation]
-    found = read_file(file, kind)
-    return found if isinstance(found, list) else [found]
 
 
 def model_subjects(path: str | os.PathLike[str], data: Sequence[ReportData] = ()) -> list[Subject]:

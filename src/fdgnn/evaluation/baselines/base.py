@@ -1,168 +1,157 @@
-"""What a contestant must offer to take part, and the list of those beside the paper's FDGNN."""
+"""`Method`: a family of models with its grid, and how much of the grid is searched."""
 
 from __future__ import annotations
 
-import re
+import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from importlib import import_module, util
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from fdgnn.evaluation.records import Configuration, Search, Trial
-from fdgnn.extras import require
-from fdgnn.folds import Folds
-from fdgnn.graphs import Array, GraphBatch, Ints
+from fdgnn.arrays import Array, Floats, Ints
+from fdgnn.evaluation.record import Configuration, Count
+from fdgnn.evaluation.run import EvaluationTask, model_outputs
+from fdgnn.folds import Folds, trained_on
+from fdgnn.metrics import named_scoring
+from fdgnn.records import Record
+
+WARM_GRAPHS = 100  # on which models are tried before they are timed
 
 
-class Model(Protocol):
-    """A classifier of graphs."""
-
-    n_parameters_: int
-
-    def fit(self, graphs: Any, y: Array) -> Self:
-        """Train on graphs, a `GraphBatch` or what `Contestant.prepare` gives."""
-
-    def predict(self, graphs: Any) -> Array:
-        """Give the classes of graphs."""
-
-
-@dataclass(frozen=True)
-class Task:
-    """What all contestants are given: the same graphs, the same folds, a bound on the search.
+class Search(Record, frozen=True, kw_only=True):
+    """How much of the published grids is searched.
 
     Attributes
     ----------
-    folds : (n_outer, n) int64
-        As `fdgnn.folds.nested_folds` makes them; -1 marks an outer fold's test graphs.
-    seed : int
-    search : Search
-        How much of the published grids is searched.
-    smiles : sequence of str, optional
-        What the graphs were read from, if they are molecules.
+    n_configurations : int, optional
+        Points of a method's grid, in its order; by default all.
+    inner_folds : int, optional
+        Inner folds on which they are validated; by default all, for networks one.
+    choose_epochs : bool, default=True
+        Whether networks choose their number of epochs as well, or are trained for all published
+        ones.
+    scoring : str, optional
+        What methods choose by; by default accuracy, or R2. Networks choose by accuracy.
+    class_weight : "balanced", optional
+        Whether errors on rare classes count more in training, except that of networks.
     """
 
-    graphs: GraphBatch
-    y: Array
-    folds: Folds
-    seed: int = 0
-    search: Search = Search()  # noqa: RUF009  (it is immutable)
-    smiles: Sequence[str] | None = None
+    n_configurations: int | None = None
+    inner_folds: int | None = None
+    choose_epochs: bool = True
+    scoring: str | None = None
+    class_weight: Literal["balanced"] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("n_configurations", "inner_folds"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} is {value}; give 1 or more, or None for the default")
 
 
-def inner_parts(fold: Folds, n_inner: int) -> Iterator[tuple[Ints, Ints]]:
-    """Give training and validation graphs of the first inner folds of an outer one."""
-    for inner in range(n_inner):
-        yield np.flatnonzero((fold >= 0) & (fold != inner)), np.flatnonzero(fold == inner)
+class Trial(Record, frozen=True, kw_only=True):
+    """The validation score of one configuration on the inner folds of one outer fold."""
+
+    outer: Count
+    configuration: Configuration
+    score: float | None  # None if it is not defined
 
 
-class Contestant(Protocol):
-    """A family of models with its grid, on a task."""
+class Method(ABC):
+    """A family of models with its grid, on a task.
 
-    n_configurations: int
-    inner_folds: int
-    chooses_in_training: bool  # `fit` of its models is the whole selection; there are no parts
+    Parameters
+    ----------
+    task : EvaluationTask
+        Of one target. Models learn class codes, or numbers.
+    search : Search
+    grid : sequence of Configuration
+        The most promising configuration first.
+    """
 
+    #: The class of the model, for the record.
+    kind: str
+    #: Inner folds that are used by default; None for all.
+    usual_folds: ClassVar[int | None] = None
+
+    def __init__(self, task: EvaluationTask, search: Search, grid: Sequence[Configuration]) -> None:
+        self.task, self.search = task, search
+        self.y: Array = task.targets.values[:, 0]
+        self.classify = task.targets.classify
+        self.grid = list(grid)[: search.n_configurations]
+        self.n_configurations = len(self.grid)
+        n_inner = int(task.folds.max()) + 1
+        self.inner_folds = min(search.inner_folds or self.usual_folds or n_inner, n_inner)
+        self.scoring = named_scoring(
+            search.scoring or ("accuracy" if self.classify else "r2"), self.classify
+        )
+
+    @abstractmethod
+    def model(self, configuration: Configuration) -> Any:
+        """Return a model that is not trained, with ``fit`` and ``predict``."""
+
+    def prepare(self, graphs: Array) -> Any:
+        """Return some of the graphs in the library's own form; this is not timed."""
+        return self.task.graphs[graphs]
+
+    def outputs(self, model: Any, graphs: Any) -> Floats:
+        """Return the outputs (n, q) of a trained model."""
+        return model_outputs(model, graphs, self.task.targets.each[0])
+
+    # ------------------------------------------------------------------ selection
+
+    @property
     def units(self) -> list[str]:
-        """Name the parts of the selection; a finished part is not done again on resuming.
-
-        There are no parts where there is nothing to choose: then `only` is taken.
-        """
+        """The parts of the selection, each a checkpoint; none where there is nothing to choose."""
+        return [json.dumps(each) for each in self.grid] if self.n_configurations > 1 else []
 
     def score(self, unit: str) -> list[Trial]:
-        """Validate the configurations of one part."""
+        """Validate the configurations of one part in all outer folds."""
+        configuration = json.loads(unit)
+        return [
+            Trial(outer=o, configuration=configuration, score=self._mean_score(configuration, fold))
+            for o, fold in enumerate(self.task.folds)
+        ]
 
+    def _mean_score(self, configuration: Configuration, fold: Folds) -> float | None:
+        """Return the mean over the inner folds that have a score."""
+        scores = []
+        for train, valid in self.inner_parts(fold):
+            outputs = self.validate(configuration, train, valid)
+            scores.append(float(self.scoring.metric(self.y[valid], outputs)))
+        known = [score for score in scores if not np.isnan(score)]
+        return float(np.mean(known)) if known else None
+
+    def validate(self, configuration: Configuration, train: Ints, valid: Ints) -> Floats:
+        """Train a model on some graphs, and return its outputs (n, q) for others."""
+        model = self.model(configuration).fit(self.prepare(train), self.y[train])
+        return self.outputs(model, self.prepare(valid))
+
+    def inner_parts(self, fold: Folds) -> Iterator[tuple[Ints, Ints]]:
+        """Yield training and validation graphs of the first inner folds of an outer one."""
+        for inner in range(self.inner_folds):
+            yield np.flatnonzero(trained_on(fold) & (fold != inner)), np.flatnonzero(fold == inner)
+
+    @property
+    def selects(self) -> bool:
+        """Whether anything is chosen, before training or in training."""
+        return bool(self.units)
+
+    @property
     def only(self) -> Configuration:
-        """Give the configuration where there is nothing to choose: the first of the grid."""
-
-    def model(self, configuration: Configuration) -> Model:
-        """Make an untrained model."""
-
-    def prepare(self, mask: Array) -> Any:
-        """Give the task's graphs where a mask is true, in the library's own form, off the clock."""
+        """The configuration where there is nothing to choose: the first of the grid."""
+        return self.grid[0]
 
     def warm_up(self) -> None:
         """Import, compile and allocate what the first use needs."""
+        few = few_graphs(self.y)
+        graphs = self.prepare(few)
+        self.model(self.only).fit(graphs, self.y[few]).predict(graphs)
 
 
-@dataclass(frozen=True)
-class Rival:
-    """A rival, or a variant of our own, as the list `RIVALS` has it.
-
-    Attributes
-    ----------
-    published : str, optional
-        Its row among the published accuracies (`fdgnn.evaluation.paper.published_accuracy`).
-    home : str
-        ``module:name`` of the function that makes its `Contestant` from a task.
-    libraries : tuple of str
-        Libraries that must be installed.
-    extra : str
-        The extra of this library that brings them.
-    of_molecules : bool
-        Whether it takes molecules only, as SMILES.
-    """
-
-    title: str
-    published: str | None
-    home: str
-    libraries: tuple[str, ...]
-    extra: str = "compare"
-    of_molecules: bool = False
-
-    def check_installed(self, name: str) -> None:
-        """Raise an error that says what to install if a library is missing."""
-        networks = " (install PyTorch's CPU build first)" if "torch" in self.libraries else ""
-        for library in self.libraries:
-            check_library(f"comparisons with {name}{networks}", library, self.extra)
-
-
-def check_library(what: str, library: str, extra: str = "compare") -> None:
-    """Raise an error that says what to install if a library is missing, but do not import it."""
-    if util.find_spec(library) is None:
-        require(library, extra, what)
-
-
-_KERNELS = "fdgnn.evaluation.baselines.graph_kernels"
-_NETWORKS = "fdgnn.evaluation.baselines.networks"
-_VARIANTS = "fdgnn.evaluation.baselines.variants"
-_FINGERPRINTS = "fdgnn.evaluation.baselines.fingerprints"
-_GRAKEL, _TORCH, _PYG = ("grakel",), ("torch",), ("torch", "torch_geometric")
-
-RIVALS = {
-    "fdgnn-auto": Rival("FDGNN auto: WL and reservoirs", None, f"{_VARIANTS}:mixed", ()),
-    "fdgnn-wl": Rival("FDGNN auto: only WL", None, f"{_VARIANTS}:wl", ()),
-    "fdgnn-union": Rival("FDGNN auto: union of both", None, f"{_VARIANTS}:union", ()),
-    "ecfp-lr": Rival(
-        "Morgan counts, logistic regression", None, f"{_FINGERPRINTS}:logistic", ("rdkit",),
-        extra="chem", of_molecules=True,
-    ),
-    "ecfp-rf": Rival(
-        "Morgan counts, random forest", None, f"{_FINGERPRINTS}:forest", ("rdkit",),
-        extra="chem", of_molecules=True,
-    ),
-    "wl": Rival("Weisfeiler-Lehman kernel, SVC", "WL", f"{_KERNELS}:weisfeiler_lehman", _GRAKEL),
-    "wl-oa": Rival(
-        "WL optimal assignment kernel, SVC", "WL-OA", f"{_KERNELS}:optimal_assignment", _GRAKEL
-    ),
-    "pk": Rival("propagation kernel, SVC", "PK", f"{_KERNELS}:propagation", _GRAKEL),
-    "gk": Rival("graphlet kernel, SVC", "GK", f"{_KERNELS}:graphlets", _GRAKEL),
-    "rw": Rival("random-walk kernel, SVC", "RW", f"{_KERNELS}:random_walk", _GRAKEL),
-    "gin": Rival("GIN", "GIN", f"{_NETWORKS}:gin", _PYG),
-    "dgcnn": Rival("DGCNN", "DGCNN", f"{_NETWORKS}:dgcnn", _PYG),
-    "gnn": Rival("GNN (trained fixed point)", "GNN", f"{_NETWORKS}:gnn", _TORCH),
-}  # fmt: skip
-
-
-def contestant(name: str, task: Task) -> Contestant:
-    """Make the contestant of that name; its libraries are imported now."""
-    RIVALS[name].check_installed(name)
-    module, factory = RIVALS[name].home.split(":")
-    made: Contestant = getattr(import_module(module), factory)(task)
-    return made
-
-
-def one_line(error: BaseException) -> str:
-    """Write an error in one line, for a table."""
-    return re.sub(r"\s+", " ", f"{type(error).__name__}: {error}").strip(" :")
+def few_graphs(y: Array) -> Ints:
+    """Return some graphs, of each class, on which models are tried before they are timed."""
+    first = [np.flatnonzero(y == c)[:5] for c in np.unique(y)[:20]]
+    some = np.random.default_rng(0).permutation(len(y))[:WARM_GRAPHS]
+    return np.unique(np.concatenate([*first, some]))

@@ -11,22 +11,21 @@ vertices carry their degree.
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import product
 from typing import Any, Self
 
 import numpy as np
 from sklearn.svm import SVC
 
-from fdgnn.evaluation.baselines.base import Task, inner_parts
-from fdgnn.evaluation.records import Configuration, Trial
-from fdgnn.folds import Folds
-from fdgnn.graphs import Array, Floats, GraphBatch
+from fdgnn.arrays import Array, Floats, Ints
+from fdgnn.evaluation.baselines.base import Method, Search
+from fdgnn.evaluation.record import Configuration
+from fdgnn.evaluation.run import EvaluationTask
+from fdgnn.graphs import GraphBatch
 
-PENALTIES = (1.0, 10.0, 100.0, 0.1, 1000.0, 0.01, 0.001)  # C, the most promising first
+C_VALUES = (1.0, 10.0, 100.0, 0.1, 1000.0, 0.01, 0.001)  # C, the most promising first
 HEIGHTS = (5, 3, 2, 4, 1, 0)  # first the default of GraKeL, and of the authors on MUTAG
 GRAPHLETS_DRAWN = 500  # of three vertices each, from every graph
 MOST_STEPS = 1_000_000  # of an SVC, which would not end where classes cannot be separated
@@ -34,10 +33,10 @@ MOST_STEPS = 1_000_000  # of an SVC, which would not end where classes cannot be
 MakeKernel = Callable[[Configuration], Any]
 
 
-# ---------------------------------------------------------------------- who there is
+# ---------------------------------------------------------------------- the kernels
 
 
-def weisfeiler_lehman(task: Task) -> KernelContestant:
+def weisfeiler_lehman(task: EvaluationTask, search: Search) -> KernelMethod:
     """Subtree features of a height: what neighborhoods look like, refined step by step."""
 
     def make(parameters: Configuration) -> Any:
@@ -49,10 +48,10 @@ def weisfeiler_lehman(task: Task) -> KernelContestant:
             n_iter=parameters["height"], base_graph_kernel=VertexHistogram, normalize=True
         )
 
-    return KernelContestant(task, make, [{"height": h} for h in HEIGHTS])
+    return KernelMethod(task, search, make, [{"height": h} for h in HEIGHTS])
 
 
-def optimal_assignment(task: Task) -> KernelContestant:
+def optimal_assignment(task: EvaluationTask, search: Search) -> KernelMethod:
     """Vertices that two graphs have in common, in each step of the refinement."""
 
     def make(parameters: Configuration) -> Any:
@@ -60,10 +59,10 @@ def optimal_assignment(task: Task) -> KernelContestant:
 
         return WeisfeilerLehmanOptimalAssignment(n_iter=parameters["height"], normalize=True)
 
-    return KernelContestant(task, make, [{"height": h} for h in HEIGHTS if h])
+    return KernelMethod(task, search, make, [{"height": h} for h in HEIGHTS if h])
 
 
-def propagation(task: Task) -> KernelContestant:
+def propagation(task: EvaluationTask, search: Search) -> KernelMethod:
     """Distributions of labels as they spread along random walks, hashed into bins."""
 
     def make(parameters: Configuration) -> Any:
@@ -73,10 +72,10 @@ def propagation(task: Task) -> KernelContestant:
             t_max=parameters["height"], w=0.001, normalize=True, random_state=task.seed
         )
 
-    return KernelContestant(task, make, [{"height": h} for h in HEIGHTS if h])
+    return KernelMethod(task, search, make, [{"height": h} for h in HEIGHTS if h])
 
 
-def graphlets(task: Task) -> KernelContestant:
+def graphlets(task: EvaluationTask, search: Search) -> KernelMethod:
     """Frequencies of small subgraphs, from a sample of them; labels are not seen."""
 
     def make(parameters: Configuration) -> Any:
@@ -89,10 +88,10 @@ def graphlets(task: Task) -> KernelContestant:
             random_state=task.seed,
         )
 
-    return KernelContestant(task, make, [{"size": 3}])
+    return KernelMethod(task, search, make, [{"size": 3}])
 
 
-def random_walk(task: Task) -> KernelContestant:
+def random_walk(task: EvaluationTask, search: Search) -> KernelMethod:
     """Common walks of all lengths, longer ones counting less; labels are not seen."""
 
     def make(parameters: Configuration) -> Any:
@@ -102,14 +101,14 @@ def random_walk(task: Task) -> KernelContestant:
 
     largest = max(float(task.graphs.max_degrees.max(initial=0.0)), 1.0)
     below = float(np.floor(np.log10(1 / largest**2)))
-    return KernelContestant(task, make, [{"decay": 10.0**e} for e in (below, below - 1)])
+    return KernelMethod(task, search, make, [{"decay": 10.0**e} for e in (below, below - 1)])
 
 
 # ---------------------------------------------------------------------- a kernel and a machine
 
 
 def as_grakel(graphs: GraphBatch) -> list[Any]:
-    """Give the graphs as GraKeL takes them: arcs and labels of each vertex in dictionaries.
+    """Return the graphs as GraKeL takes them: arcs and labels of each vertex in dictionaries.
 
     From lists of neighbors GraKeL would drop vertices without any, and its optimal assignment
     kernel would not count them.
@@ -134,31 +133,29 @@ def as_grakel(graphs: GraphBatch) -> list[Any]:
 
 
 class KernelSVC:
-    """A graph kernel and a support vector machine on its matrix."""
+    """A graph kernel and a support vector machine on its matrix, for lists of GraKeL's graphs."""
 
-    def __init__(self, kernel: Any, C: float) -> None:
-        self.kernel = kernel
-        self.C = C
+    def __init__(self, kernel: Any, svc: SVC) -> None:
+        self.kernel, self.svc = kernel, svc
 
-    def fit(self, graphs: Any, y: Array) -> Self:
-        """Train on a `GraphBatch` or a list of GraKeL's graphs."""
+    def fit(self, graphs: list[Any], y: Array) -> Self:
+        """Train on graphs."""
         with _quietly():
-            matrix = _matrix(self.kernel.fit_transform(_native(graphs)))
-            self._svc = SVC(C=self.C, kernel="precomputed", max_iter=MOST_STEPS).fit(matrix, y)
-        self.n_parameters_ = self._svc.dual_coef_.size + self._svc.intercept_.size
+            self.svc.fit(_matrix(self.kernel.fit_transform(graphs)), y)
+        self.classes_ = self.svc.classes_
+        self.n_parameters_ = self.svc.dual_coef_.size + self.svc.intercept_.size
         return self
 
-    def predict(self, graphs: Any) -> Array:
-        """Give the classes of graphs."""
+    def predict(self, graphs: list[Any]) -> Array:
+        """Predict the classes of graphs."""
         with _quietly():
-            classes: Array = self._svc.predict(_matrix(self.kernel.transform(_native(graphs))))
+            classes: Array = self.svc.predict(_matrix(self.kernel.transform(graphs)))
         return classes
 
-    def decision_function(self, graphs: Any) -> Array:
-        """Give scores: (n,) for two classes, (n, n_classes) for more."""
+    def decision_function(self, graphs: list[Any]) -> Array:
+        """Return scores: (n,) for two classes, (n, n_classes) for more."""
         with _quietly():
-            matrix = _matrix(self.kernel.transform(_native(graphs)))
-            return np.asarray(self._svc.decision_function(matrix))
+            return np.asarray(self.svc.decision_function(_matrix(self.kernel.transform(graphs))))
 
 
 @contextmanager
@@ -169,83 +166,58 @@ def _quietly() -> Iterator[None]:
         yield
 
 
-def _native(graphs: Any) -> list[Any]:
-    return as_grakel(graphs) if isinstance(graphs, GraphBatch) else graphs
-
-
 def _matrix(K: Any) -> Floats:
     """Replace NaN by zero: graphs on which a kernel is zero have no norm, and resemble no other."""
     return np.nan_to_num(np.asarray(K, dtype=np.float64), nan=0.0, posinf=0.0, neginf=0.0)
 
 
-class KernelContestant:
-    """A kernel with its parameters and the machine's C.
+class KernelMethod(Method):
+    """A kernel with its parameters and the C of the support vector machine.
 
     Kernels do not learn, so one matrix over all graphs serves all folds and values of C; the
     chosen model is then trained and timed on its fold's training graphs alone.
     """
 
-    chooses_in_training = False
+    kind = SVC.__name__
 
-    def __init__(self, task: Task, make: MakeKernel, parameters: Sequence[Configuration]) -> None:
-        self.task = task
+    def __init__(
+        self,
+        task: EvaluationTask,
+        search: Search,
+        make: MakeKernel,
+        parameters: Sequence[Configuration],
+    ) -> None:
+        super().__init__(task, search, [p | {"C": C} for p in parameters for C in C_VALUES])
         self.make = make
-        grid = list(product(parameters, PENALTIES))[: task.search.n_configurations]
-        self.n_configurations = len(grid)
-        n_inner = int(task.folds.max()) + 1
-        self.inner_folds = min(task.search.inner_folds or n_inner, n_inner)
-        self._first = grid[0]
-        by_kernel: dict[str, list[float]] = {}
-        for p, C in grid:
-            by_kernel.setdefault(json.dumps(p), []).append(C)
-        # A part's name says all that is tried in it, so that a search of another size does not
-        # take it for its own.
-        self._units = [json.dumps([json.loads(p), Cs]) for p, Cs in by_kernel.items()]
+        self._known: tuple[Configuration, Floats] | None = None
 
-    def units(self) -> list[str]:
-        """Name one part for each setting of the kernel."""
-        return self._units if self.n_configurations > 1 else []
-
-    def only(self) -> Configuration:
-        """Give the first setting of the kernel, with the first C."""
-        parameters, C = self._first
-        return {**parameters, "C": C}
-
-    def score(self, unit: str) -> list[Trial]:
-        """Validate the machines of one kernel on all folds."""
-        parameters, penalties = json.loads(unit)
+    def validate(self, configuration: Configuration, train: Ints, valid: Ints) -> Floats:
+        """Train a machine on some graphs, and return its outputs (n, q) for others."""
+        parameters = _of_kernel(configuration)
+        if self._known is None or self._known[0] != parameters:
+            with _quietly():
+                K = _matrix(self.make(parameters).fit_transform(as_grakel(self.task.graphs)))
+            self._known = parameters, K
+        K = self._known[1]
+        svc = self._svc(configuration)
         with _quietly():
-            K = _matrix(self.make(parameters).fit_transform(as_grakel(self.task.graphs)))
-            return [
-                Trial(
-                    outer=o, configuration=parameters | {"C": C}, score=self._validate(K, fold, C)
-                )
-                for o, fold in enumerate(self.task.folds)
-                for C in penalties
-            ]
+            svc.fit(K[np.ix_(train, train)], self.y[train])
+            return self.outputs(svc, K[np.ix_(valid, train)])
 
-    def _validate(self, K: Floats, fold: Folds, C: float) -> float:
-        """Mean accuracy over the inner folds."""
-        scores = []
-        for train, valid in inner_parts(fold, self.inner_folds):
-            svc = SVC(C=C, kernel="precomputed", max_iter=MOST_STEPS)
-            svc.fit(K[np.ix_(train, train)], self.task.y[train])
-            scores.append(svc.score(K[np.ix_(valid, train)], self.task.y[valid]))
-        return float(np.mean(scores))
+    def _svc(self, configuration: Configuration) -> SVC:
+        return SVC(
+            C=float(configuration["C"] or 0.0), kernel="precomputed", max_iter=MOST_STEPS,
+            class_weight=self.search.class_weight, break_ties=True,
+        )  # fmt: skip
 
     def model(self, configuration: Configuration) -> KernelSVC:
-        """Make an untrained model."""
-        parameters = {name: value for name, value in configuration.items() if name != "C"}
-        return KernelSVC(self.make(parameters), float(configuration["C"] or 0.0))
+        """Return a model that is not trained."""
+        return KernelSVC(self.make(_of_kernel(configuration)), self._svc(configuration))
 
-    def prepare(self, mask: Array) -> list[Any]:
-        """Give the graphs as GraKeL's own."""
-        return as_grakel(self.task.graphs[mask])
+    def prepare(self, graphs: Array) -> list[Any]:
+        """Return the graphs as GraKeL's own."""
+        return as_grakel(self.task.graphs[graphs])
 
-    def warm_up(self) -> None:
-        """Fit and predict on the first graphs of each class."""
-        first = np.concatenate(
-            [np.flatnonzero(self.task.y == c)[:2] for c in np.unique(self.task.y)]
-        )
-        few, y = self.task.graphs[first], self.task.y[first]
-        self.model(self.only()).fit(few, y).predict(few)
+
+def _of_kernel(configuration: Configuration) -> Configuration:
+    return {name: value for name, value in configuration.items() if name != "C"}

@@ -17,7 +17,7 @@ from fdgnn.evaluation.baselines.training import (
     NetworkClassifier,
     sum_over_graphs,
 )
-from fdgnn.evaluation.records import Configuration
+from fdgnn.evaluation.record import Configuration
 from fdgnn.graphs import GraphBatch
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from fdgnn.evaluation.records import Configuration
+from fdgnn.evaluation.record import Configuration
 from fdgnn.exceptions import GraphError
 from fdgnn.extras import require
 from fdgnn.graphs import Array, Floats, GraphBatch, Ints

@@ -61,6 +61,8 @@ _VARIANTS = {
     "single_layer": "the first layer alone",
     "common_alpha": "one λ for all random initializations",
     "ensemble": "outputs averaged over random initializations",
+    "best_for_all_test_folds": "one configuration for all folds, chosen on the test folds, which "
+    "is optimistically biased",
     "best_on_test_folds": "chosen on the test folds, which is optimistically biased",
 }
 

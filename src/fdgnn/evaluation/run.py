@@ -1,0 +1,356 @@
+"""What is evaluated, the run of an evaluation, and the directory that it is kept in.
+
+::
+
+    DIR/evaluation.json   a list with one `Evaluation` for each model
+    DIR/parts/            checkpoints, by which the same command resumes (`fdgnn.checkpoints`)
+    DIR/report.json       what the report shows of a model and its graphs
+    DIR/report.html       the report
+    DIR/NAME.log          what the process of a compared method printed
+    DIR/lock              held by the process that runs, so that there is only one
+
+All evaluations of a directory are of the same graphs and the same outer folds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Protocol, Self, TypeVar
+
+import msgspec
+import numpy as np
+
+from fdgnn.arrays import Floats
+from fdgnn.checkpoints import content_hash
+from fdgnn.context import Context
+from fdgnn.evaluation.record import (
+    Evaluation,
+    EvaluationProtocol,
+    FoldResult,
+    ModelDescription,
+)
+from fdgnn.exceptions import RunMismatchError, StudyError
+from fdgnn.files import is_leftover
+from fdgnn.folds import TEST, Folds, trained_on
+from fdgnn.graphs import GraphBatch
+from fdgnn.limits import MAX_RUN_FILE_BYTES
+from fdgnn.records import cached_property, decode, write_record
+from fdgnn.selection.scoring import NestedPredictions
+from fdgnn.targets import Target, Targets
+from fdgnn.uncertainty import fit_slope, probabilities
+
+T = TypeVar("T")
+
+FILE = "evaluation.json"
+#: What all evaluations of a directory have in common, and what those of one model have as well.
+_OF_ALL = ("split", "n_outer", "seed")
+_OF_ONE_MODEL = (*_OF_ALL, "n_inner", "scoring", "threshold", "class_weight")
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationTask:
+    """Graphs, targets and folds, the same for all models that are evaluated on them.
+
+    Attributes
+    ----------
+    dataset : str
+        Its name.
+    graphs : GraphBatch
+    targets : Targets
+    folds : (n_outer, n) int
+        As in `FitTask`, one row for each outer fold.
+    split : str
+        How graphs are held out, in words.
+    seed : int
+        Of the folds, and of the models.
+    smiles : sequence of str, optional
+        Where the graphs are molecules: what they were read from.
+    """
+
+    dataset: str
+    graphs: GraphBatch
+    targets: Targets
+    folds: Folds
+    split: str = "random split"
+    seed: int = 0
+    smiles: Sequence[str] | None = None
+
+    @cached_property
+    def data_hash(self) -> str:
+        """A hash of the graphs and targets."""
+        return content_hash((self.graphs, self.targets))[:16]
+
+    def described(
+        self, model: ModelDescription, *, n_inner: int | None = None, **protocol: Any
+    ) -> Evaluation:
+        """Return the evaluation of a model without results; `protocol` are further fields of it."""
+        inner = int(self.folds.max()) + 1 if n_inner is None else n_inner
+        return Evaluation(
+            dataset=self.dataset,
+            data_hash=self.data_hash,
+            n_graphs=len(self.graphs),
+            task="classification" if self.targets.classify else "regression",
+            model=model,
+            protocol=EvaluationProtocol(
+                split=self.split, n_outer=len(self.folds), n_inner=inner, seed=self.seed, **protocol
+            ),
+            status="unfinished",
+        )
+
+    def fold_result(self, row: int, **more: Any) -> FoldResult:
+        """Return the result of an outer fold."""
+        fold = self.folds[row]
+        n_train, n_test = int(trained_on(fold).sum()), int((fold == TEST).sum())
+        return FoldResult(n_train=n_train, n_test=n_test, **more)
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationRun:
+    """A finished evaluation, and what a report shows beyond it.
+
+    Attributes
+    ----------
+    task : EvaluationTask
+    evaluation : Evaluation
+    predictions : NestedPredictions
+        Of the test graphs of each outer fold, and out of fold of the graphs in its inner folds.
+    model : estimator
+        Not fitted; with the parameters that most outer folds selected.
+    """
+
+    task: EvaluationTask
+    evaluation: Evaluation
+    predictions: NestedPredictions
+    model: Any
+
+    def probabilities(self, target: int) -> Floats | None:
+        """Return probabilities (n, n_classes) for the test graphs of all outer folds.
+
+        Each outer fold is calibrated by the out-of-fold predictions for its training graphs. None
+        for regression; NaN for graphs that no outer fold tests.
+        """
+        targets = self.task.targets
+        one = targets.each[target]
+        if one.classes is None:
+            return None
+        found = np.full((len(targets), len(one.classes)), np.nan)
+        for fold, outputs in zip(self.task.folds, self.predictions.outputs, strict=True):
+            own = outputs[:, one.columns]
+            known = (fold >= 0) & targets.known[:, target]
+            slope = fit_slope(own[known], targets.values[known, target])
+            found[fold == TEST] = probabilities(own[fold == TEST], slope)
+        return found
+
+
+class Evaluator(Protocol):
+    """A model with the protocol by which it is evaluated."""
+
+    @property
+    def described(self) -> Evaluation:
+        """The evaluation without results."""
+
+    def run(self, parts: Path, context: Context) -> EvaluationRun:
+        """Evaluate the model, with checkpoints in a directory."""
+
+
+def evaluate(evaluator: Evaluator, path: Path, context: Context | None = None) -> EvaluationRun:
+    """Evaluate a model in a run directory, or resume.
+
+    Raises
+    ------
+    RunMismatchError
+        The directory holds a run of other graphs, folds or settings.
+    StudyError
+        The directory cannot be used.
+    """
+    context = context or Context()
+    described = msgspec.structs.replace(evaluator.described, command=context.command)
+    with RunDirectory(path, [described]) as directory:
+        run = evaluator.run(directory.parts, context)
+        directory.keep(run.evaluation)
+    return run
+
+
+def model_outputs(model: Any, X: Any, target: Target) -> Floats:
+    """Return the outputs (n, q) of any fitted model, as our models code them.
+
+    The model was trained on class codes; classes that it has not seen get the lowest output.
+    """
+    if hasattr(model, "outputs"):
+        return np.asarray(model.outputs(X))
+    if target.classes is None:
+        return np.asarray(model.predict(X), dtype=np.float64).reshape(-1, 1)
+    q = target.columns.stop - target.columns.start
+    if hasattr(model, "decision_function"):
+        found = np.asarray(model.decision_function(X), dtype=np.float64)
+        found = found.reshape(len(found), -1)
+    else:
+        shares = np.asarray(model.predict_proba(X), dtype=np.float64)
+        found = shares[:, 1:] - 0.5 if shares.shape[1] == 2 else shares
+    if found.shape[1] == 1 < q:
+        found = np.hstack([-found, found])
+    if found.shape[1] == q:
+        return found
+    outputs = np.full((len(found), q), found.min(initial=0.0) - 1.0)
+    outputs[:, model.classes_] = found
+    return outputs
+
+
+# ---------------------------------------------------------------------- run directories
+
+
+def read_evaluations(path: Path) -> list[Evaluation]:
+    """Read the evaluations of a run directory, or of a file like its ``evaluation.json``.
+
+    Raises
+    ------
+    StudyError
+        There are none, or the file is damaged.
+    """
+    file = path / FILE if path.is_dir() else path
+    if path.is_dir() and not file.exists():
+        raise StudyError(
+            f"{path}: this is not a run directory, because it has no {FILE}; name one that "
+            "`fdgnn evaluate` or `fdgnn compare` has written"
+        )
+    kind: Any = list[Evaluation]
+    found: list[Evaluation] = read_file(file, kind)
+    return found
+
+
+def read_file(path: Path, kind: type[T]) -> T:
+    """Read a JSON file of a run directory, or raise StudyError."""
+    if not path.is_file():  # reading a pipe would block
+        raise StudyError(f"{path}: cannot be read (there is no such file)")
+    try:
+        if MAX_RUN_FILE_BYTES.is_below(path.stat().st_size):
+            raise StudyError(f"{path}: too large; {MAX_RUN_FILE_BYTES.in_words}")
+        return decode(path.read_bytes(), kind)
+    except OSError as error:
+        raise StudyError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except ValueError as error:
+        raise StudyError(
+            f"{path}: it is damaged ({error}); delete it and run the same command again"
+        ) from None
+
+
+class RunDirectory:
+    """A run directory that is locked until `close`.
+
+    Parameters
+    ----------
+    path : Path
+        It is made if it is not there.
+    started : sequence of Evaluation
+        What is evaluated now, without results. Those of which the directory has no evaluation yet
+        are written, as unfinished.
+
+    Raises
+    ------
+    RunMismatchError
+        The directory holds evaluations of other graphs, other folds or other settings.
+    StudyError
+        The directory cannot be used, or another process uses it.
+    """
+
+    def __init__(self, path: Path, started: Sequence[Evaluation]) -> None:
+        self.path = path
+        self.parts = path / "parts"
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            self.evaluations = read_evaluations(path) if (path / FILE).exists() else []
+            own = {"lock", self.parts.name}
+            if not self.evaluations and any(
+                e.name not in own and not is_leftover(e) for e in path.iterdir()
+            ):
+                raise RunMismatchError(
+                    f"{path}: it has files, but not those of a run; use another directory"
+                )
+            for one in started:
+                for known in self.evaluations:
+                    _check_same(path, known, one)
+            self._lock = _locked(path / "lock")
+        except OSError as error:
+            raise StudyError(f"{path}: cannot be used as a run directory ({error})") from error
+        for one in started:
+            if self.find(one) is None:
+                self.keep(one)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let others use the directory."""
+        self._lock.close()
+
+    def find(self, like: Evaluation) -> Evaluation | None:
+        """Return the evaluation of the same model, or None."""
+        return next((each for each in self.evaluations if _key(each) == _key(like)), None)
+
+    def keep(self, evaluation: Evaluation) -> None:
+        """Write an evaluation, instead of an earlier one of the same model."""
+        known = [_key(each) for each in self.evaluations]
+        if _key(evaluation) in known:
+            self.evaluations[known.index(_key(evaluation))] = evaluation
+        else:
+            self.evaluations.append(evaluation)
+        try:
+            write_record(self.path / FILE, self.evaluations)
+        except OSError as error:
+            raise StudyError(f"{self.path / FILE}: could not be written ({error})") from error
+
+
+def _key(evaluation: Evaluation) -> tuple[str, str]:
+    return evaluation.model.name, evaluation.model.kind
+
+
+def _check_same(path: Path, found: Evaluation, wanted: Evaluation) -> None:
+    """Raise RunMismatchError where an earlier evaluation is not one of the same graphs and folds.
+
+    How many configurations and random initializations are tried may differ: a run can be extended,
+    because none of them depends on how many others there are.
+    """
+    same_model = _key(found) == _key(wanted)
+    names = _OF_ONE_MODEL if same_model else _OF_ALL
+    facts = [(name, getattr(found, name), getattr(wanted, name)) for name in ("dataset",)]
+    facts += [("data", found.data_hash, wanted.data_hash)]
+    facts += [(n, getattr(found.protocol, n), getattr(wanted.protocol, n)) for n in names]
+    if same_model:
+        known = found.model.parameters
+        given = wanted.model.parameters
+        facts += [(n, known.get(n), given.get(n)) for n in sorted({*known, *given})]
+    if same_model and wanted.protocol.name != "nested":
+        counts = ("n_configurations", "n_initializations")
+        if any(getattr(found.protocol, n) > getattr(wanted.protocol, n) for n in counts):
+            raise RunMismatchError(
+                f"{path}: it holds a run of more configurations or random initializations than "
+                "requested; request as many, or use another directory"
+            )
+    for name, there, asked in facts:
+        if there != asked:
+            raise RunMismatchError(
+                f"{path}: it holds a run with {name} = {there}, not {asked}; use another "
+                "directory, or the same settings"
+            )
+
+
+def _locked(path: Path) -> IO[str]:
+    """Hold a lock on the directory of `path` as long as this process lives, however it ends."""
+    file = path.open("w", encoding="utf-8")
+    try:
+        import fcntl
+    except ImportError:  # on Windows there is no lock: users must not start two runs at once
+        return file
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise StudyError(
+            f"{path.parent}: another process is running there; wait for it or use another directory"
+        ) from None
+    return file
