@@ -177,7 +177,7 @@ def test_the_default_model_of_a_table_is_auto(data, tmp_path):
     found = decode(run.stdout, Evaluation)
     assert found == result_of(out)
     assert (found.model.name, found.protocol.scoring) == ("auto", "rmse")
-    assert {"reservoir", "another reservoir"} < set(found.model.base_models)
+    assert len(found.model.base_models) > 1
     assert run.stderr == ""
 
 

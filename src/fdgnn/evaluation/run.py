@@ -232,7 +232,7 @@ def read_file(path: Path, kind: type[T]) -> T:
         raise StudyError(f"{path}: cannot be read ({error.strerror or error})") from error
     except ValueError as error:
         raise StudyError(
-            f"{path}: it is damaged ({error}); delete it and run the same command again"
+            f"{path}: it is damaged ({error}); make it again, or use another directory"
         ) from None
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
-from fdgnn.evaluation.rundir import read_file
+from fdgnn.evaluation.run import read_file
 from fdgnn.exceptions import StudyError
 from fdgnn.files import write_aside
 from fdgnn.records import Record, decode, encode

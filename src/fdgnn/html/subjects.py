@@ -132,8 +132,6 @@ def read_subject(path: str | os.PathLike[str]) -> list[Subject]:
     return _with_data(subject, data)
 
 
-
-
 def model_subjects(path: str | os.PathLike[str], data: Sequence[ReportData] = ()) -> list[Subject]:
     """Return a model file as a subject, or each of its targets with report data.
 
