@@ -22,11 +22,7 @@ from fdgnn.cli.options import (
     Quiet,
     Seed,
     SomeTargets,
-<<<<<<< HEAD
-=======
-    SplittingCommand,
     TargetList,
->>>>>>> 0571420 (refactor(evaluation): one record, one path and one store for evaluations)
     Weighting,
     asked_targets,
     check_unused,
@@ -160,17 +156,11 @@ def evaluate(
         }  # fmt: skip
         check_unused(given | {"units": units, "cluster": cluster}, model, "paper")
     weights = None if class_weight == "none" else class_weight
-<<<<<<< HEAD
-    options = TrainingOptions(scoring=scoring, threshold=threshold, class_weight=weights)
-    _check_evaluated(model, options, held_out)
-    reading = with_atoms_of(how, model) if is_table(data, how.format) else how
-=======
     options = TrainingOptions(
         model=model, scoring=scoring, threshold=threshold, class_weight=weights, seed=seed
     )
     _check_evaluated(options, held_out, splits)
-    reading = how.for_model(model) if is_table(data, how.format) else how
->>>>>>> 0571420 (refactor(evaluation): one record, one path and one store for evaluations)
+    reading = with_atoms_of(how, model) if is_table(data, how.format) else how
     found = read_labeled(
         data, asked_targets(target, targets), reading, context, columns=held_out.columns,
         task=task, transform=transform,
@@ -198,29 +188,10 @@ def evaluate(
     else:
         evaluator = NestedEvaluation(what, options.with_defaults(y))
     out = out or Path("runs") / found.name
-<<<<<<< HEAD
     resumes_from(out)
-    if model != "paper":
-        rows = held_out.of_table(found.table, context)
-        committee = _committee(found, model, options, rows, seed, context)
-        _print_result(evaluate_committee(committee, out, context), as_json)
-        say(f"written to {out / 'result.json'}", quiet)
-        if page:
-            show_committee(committee, out, context)
-        return
-    study = plan(
-        found.name, found.graphs, found.y, PROTOCOLS[protocol or "paper"],
-        n_configurations=configurations, n_guesses=initializations, n_units=units, seed=seed,
-        smiles=found.smiles,
-    )  # fmt: skip
-    result = run_study(study, out, context, cluster=cluster)
-    _print_result(result, as_json)
-    say(f"written to {out / 'result.json'}", quiet)
-=======
     run = evaluate(evaluator, out, context)
     _print_result(run.evaluation, as_json, quiet)
     say(f"written to {out / FILE}", quiet)
->>>>>>> 0571420 (refactor(evaluation): one record, one path and one store for evaluations)
     if page:
         show_run(run, out, out / "report.html", context, ids=found.ids)
 
@@ -356,13 +327,8 @@ class Labeled:
 
 def read_labeled(
     data: str,
-<<<<<<< HEAD
-    target: list[str] | None,
-    how: ReadOptions,
-=======
     target: str | list[str] | None,
-    how: FirstDataOptions,
->>>>>>> 0571420 (refactor(evaluation): one record, one path and one store for evaluations)
+    how: ReadOptions,
     context: Context,
     *,
     columns: Sequence[str] = (),
@@ -378,16 +344,10 @@ def read_labeled(
 
     if not is_table(data, how.format):
         return _tu_dataset(data, {"target": target, "task": task, "transform": transform}, how)
-<<<<<<< HEAD
     table = read_graphs(
-        data, how, target=asked_targets(target, None), numeric=task == "regression",
-        columns=list(columns),
-    )  # fmt: skip
+        data, how, target=target, numeric=task == "regression", columns=list(columns)
+    )
     report_rejects(table.rejects, table.n_rows, context)
-=======
-    table = how.read(data, target=target, numeric=task == "regression", columns=list(columns))
-    RejectsFile(None).write(table.rejects, table.n_rows, context)
->>>>>>> 0571420 (refactor(evaluation): one record, one path and one store for evaluations)
     graphs, targets = table_targets(table, task)
     return Labeled(dataset_of(data), graphs, targets.transformed(transform), table)
 
