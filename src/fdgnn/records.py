@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from fdgnn.exceptions import StudyError
 from fdgnn.files import write_aside
+from fdgnn.limits import MAX_RUN_FILE_BYTES
 
 # On Python 3.11, `functools.cached_property` holds one lock for each property of a class. A process
 # that is forked while another thread holds it waits forever. Python 3.12 removed the lock; for 3.11
@@ -67,6 +69,22 @@ def decode(content: bytes | str, kind: type[T]) -> T:
         raise ValueError("it is nested too deeply") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ValueError(str(error)) from None
+
+
+def read_record(path: Path, kind: type[T]) -> T:
+    """Read a JSON file that this library writes, or raise StudyError."""
+    if not path.is_file():  # reading a pipe would block
+        raise StudyError(f"{path}: cannot be read (there is no such file)")
+    try:
+        if MAX_RUN_FILE_BYTES.is_below(path.stat().st_size):
+            raise StudyError(f"{path}: too large; {MAX_RUN_FILE_BYTES.in_words}")
+        return decode(path.read_bytes(), kind)
+    except OSError as error:
+        raise StudyError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except ValueError as error:
+        raise StudyError(
+            f"{path}: it is damaged ({error}); make it again, or use another directory"
+        ) from None
 
 
 def write_record(path: Path, record: object) -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Protocol, Self, TypeVar
+from typing import IO, Any, Protocol, Self
 
 import msgspec
 import numpy as np
@@ -35,13 +35,10 @@ from fdgnn.exceptions import RunMismatchError, StudyError
 from fdgnn.files import is_leftover
 from fdgnn.folds import TEST, Folds, trained_on
 from fdgnn.graphs import GraphBatch
-from fdgnn.limits import MAX_RUN_FILE_BYTES
-from fdgnn.records import cached_property, decode, write_record
+from fdgnn.records import cached_property, read_record, write_record
 from fdgnn.selection.scoring import NestedPredictions
 from fdgnn.targets import Target, Targets
 from fdgnn.uncertainty import fit_slope, probabilities
-
-T = TypeVar("T")
 
 FILE = "evaluation.json"
 #: What all evaluations of a directory have in common, and what those of one model have as well.
@@ -216,24 +213,8 @@ def read_evaluations(path: Path) -> list[Evaluation]:
             "`fdgnn evaluate` or `fdgnn compare` has written"
         )
     kind: Any = list[Evaluation]
-    found: list[Evaluation] = read_file(file, kind)
+    found: list[Evaluation] = read_record(file, kind)
     return found
-
-
-def read_file(path: Path, kind: type[T]) -> T:
-    """Read a JSON file of a run directory, or raise StudyError."""
-    if not path.is_file():  # reading a pipe would block
-        raise StudyError(f"{path}: cannot be read (there is no such file)")
-    try:
-        if MAX_RUN_FILE_BYTES.is_below(path.stat().st_size):
-            raise StudyError(f"{path}: too large; {MAX_RUN_FILE_BYTES.in_words}")
-        return decode(path.read_bytes(), kind)
-    except OSError as error:
-        raise StudyError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except ValueError as error:
-        raise StudyError(
-            f"{path}: it is damaged ({error}); make it again, or use another directory"
-        ) from None
 
 
 class RunDirectory:

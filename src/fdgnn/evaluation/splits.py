@@ -9,10 +9,9 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta
 
-from fdgnn.evaluation.run import read_file
 from fdgnn.exceptions import StudyError
 from fdgnn.folds import TEST, TRAIN, UNUSED, Folds
-from fdgnn.records import Record
+from fdgnn.records import Record, read_record
 
 _Rows = list[Annotated[int, Meta(ge=0)]]
 
@@ -50,7 +49,7 @@ def read_splits(path: str | os.PathLike[str], n_graphs: int) -> Folds:
     StudyError
         The file is damaged or of another dataset.
     """
-    outer = read_file(Path(path), list[_OuterFold])
+    outer = read_record(Path(path), list[_OuterFold])
     if len(outer) < 2:
         raise StudyError(f"{path}: expected at least two outer folds, found {len(outer)}")
     rows = []

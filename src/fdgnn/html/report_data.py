@@ -13,10 +13,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
-from fdgnn.evaluation.run import read_file
 from fdgnn.exceptions import StudyError
 from fdgnn.files import write_aside
-from fdgnn.records import Record, decode, encode
+from fdgnn.records import Record, decode, encode, read_record
 
 MAPPED = 1000  # graphs on the map, at most
 MISTAKES = 12  # graphs listed as mistakes, at most
@@ -326,4 +325,4 @@ def read_report_data(path: str | os.PathLike[str]) -> list[ReportData]:
     StudyError
         The file cannot be read, has no report data, or is damaged; the message says where.
     """
-    return read_file(Path(path), list[ReportData])
+    return read_record(Path(path), list[ReportData])
