@@ -203,9 +203,12 @@ def described(bases):
 def test_base_models_for_labels_and_features():
     wl, reservoir = (WLCounts, KernelRidge), (GraphReservoir, Ridge)
     of_labels = base_models(kind_of("labels"))
-    assert described(of_labels) == [wl, wl, *[(EncoderUnion, KernelRidge)] * 2]
-    assert described(base_models(kind_of("features"))) == [wl, wl, reservoir, reservoir]
-    assert [b.encoder.n_iterations for b in of_labels[:2]] == [2, 3]
+    assert described(of_labels) == [wl, *[(EncoderUnion, KernelRidge)] * 2]
+    of_features = base_models(kind_of("features"))
+    assert described(of_features) == [wl, wl, reservoir, reservoir]
+    assert [b.encoder.n_iterations for b in of_features[:2]] == [2, 3]
+    many = described(base_models(kind_of("labels"), n_graphs=10**6))
+    assert many == [*[(WLCounts, Ridge)] * 2, reservoir, reservoir]
     for vertices in ("labels", "features"):
         only = base_models(kind_of(vertices), candidates="wl")
         assert described(only) == [wl] * 4
@@ -218,6 +221,7 @@ def test_base_models_for_molecules():
     kind = GraphKind(directed=False, vertices="labels", n_inputs=3, molecules=True)
     names = [base.name for base in base_models(kind)]
     assert names[0] == "WL, 2 iterations"
+    assert len(names) == 4
     assert names[-1] == "WL, pairs and descriptors"
     # Nothing but what reads vertex labels where a kernel matrix does not fit.
     many = base_models(kind, n_graphs=10**6)

@@ -83,11 +83,11 @@ class Auto(GraphModel):
             return _structure()
         if self.candidates == "wl":
             return _wl_only()
-        if kind.vertices == "features":
-            return _featured(kind.n_inputs)
-        if not kind.molecules:
+        if kind.molecules and kind.vertices == "labels":
+            return _molecules() if in_memory else _many_molecules()
+        if kind.vertices == "labels" and in_memory:
             return _labeled(kind.n_inputs)
-        return _molecules() if in_memory else _many_molecules()
+        return _mixed(kind.n_inputs)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -119,15 +119,14 @@ def _labeled(n_inputs: int) -> list[Candidate]:
     wl, pairs = ("wl", WLCounts(n_iterations=2)), ("pairs", PairCounts())
     reservoir = ("reservoir", _reservoir(n_inputs))
     return [
-        ("WL, 2 iterations", WLCounts(n_iterations=2), "auto"),
-        ("WL, 3 iterations", WLCounts(n_iterations=3), "auto"),
+        ("WL, 3 iterations", WLCounts(n_iterations=3), "rbf"),
         ("WL and pairs", EncoderUnion([wl, pairs]), "rbf"),
         ("WL, pairs and reservoir", EncoderUnion([wl, pairs, reservoir]), "rbf"),
     ]
 
 
-def _featured(n_inputs: int) -> list[Candidate]:
-    """WL features of real features in bins, and reservoirs, which read them as they are."""
+def _mixed(n_inputs: int) -> list[Candidate]:
+    """WL features, of real features in bins, and reservoirs, which read these as they are."""
     return [
         ("WL, 2 iterations", WLCounts(n_iterations=2), "auto"),
         ("WL, 3 iterations", WLCounts(n_iterations=3), "auto"),

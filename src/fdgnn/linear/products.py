@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from fdgnn.arrays import Array, Features, Floats, blocks
 
 _OFTEN = 1 / 16  # share of rows that have a column, from which dense products are faster
-_MOST_OFTEN = 512  # such columns, which are copied as a dense matrix
+_MOST_OFTEN = 1024  # such columns, which are copied as a dense matrix
 _PANEL = 256  # rows of a panel, and columns of a block, which stays in the cache with its copy
 _ROUNDING = 1.5 * 2.0**-21
 
