@@ -1,4 +1,4 @@
-"""How work is carried out: with how many processes, how loudly, and by which command."""
+"""Context of long work: processes, progress, and the command that is recorded."""
 
 from __future__ import annotations
 
@@ -119,16 +119,16 @@ def duration(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class Context:
-    """What a caller says about the work as a whole, and what no result depends on.
+    """Settings of the work as a whole, which no result depends on.
 
     Attributes
     ----------
     n_jobs : int, optional
         Processes, or threads where the work is in kernels; -1 means all cores.
     quiet : bool
-        Whether to show no progress.
+        Whether to hide progress.
     command : str, optional
-        What a user would type to do the same; it is only written down.
+        The command that a user would type for the same work; it is only recorded.
     """
 
     n_jobs: int | None = None

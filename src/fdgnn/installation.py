@@ -1,4 +1,4 @@
-"""What is installed: do the kernels run on this machine?"""
+"""Check of the installation: whether the kernels run on this machine."""
 
 from __future__ import annotations
 

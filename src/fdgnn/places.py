@@ -18,12 +18,12 @@ from fdgnn.files import write_aside
 
 
 def is_url(place: str) -> bool:
-    """Tell a URL, such as ``s3://bucket/file.csv``, from a path."""
+    """Return whether a place is a URL, such as ``s3://bucket/file.csv``, and not a path."""
     return "://" in place
 
 
 def name_of_place(place: str) -> str:
-    """Give the last part of a path or URL."""
+    """Return the last part of a path or URL."""
     return PurePosixPath(place.rstrip("/")).name if is_url(place) else Path(place).name
 
 
@@ -38,12 +38,12 @@ def absolute(place: str) -> str:
 
 
 def is_pattern(place: str) -> bool:
-    """Tell whether a name has wildcards, and is not the name of a file."""
+    """Return whether a name has wildcards, and is not the name of a file."""
     return glob.has_magic(place) and (is_url(place) or not Path(place).exists())
 
 
 def matching(pattern: str) -> list[str]:
-    """Give what a name with wildcards stands for, in order: of this machine not only files."""
+    """Return the places that match a name with wildcards, sorted; on this machine also folders."""
     if not is_url(pattern):
         return sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207, it may be absolute
     system, path = _system(pattern)
@@ -51,7 +51,7 @@ def matching(pattern: str) -> list[str]:
 
 
 def inside_of(folder: str) -> list[str] | None:
-    """Give what is in a folder, in order; None if it is none. Names with a dot first are left out.
+    """Return what is in a folder, sorted, without hidden names; None if it is not a folder.
 
     Of this machine not only files are given.
     """
@@ -69,7 +69,7 @@ def inside_of(folder: str) -> list[str] | None:
 
 
 def stamp_of(place: str) -> str:
-    """Give a text that changes when the file changes; raise FileNotFoundError if it is gone."""
+    """Return a text that changes when the file changes; raise FileNotFoundError if it is gone."""
     if not is_url(place):
         found = Path(place).stat()
         return f"{found.st_size} {found.st_mtime_ns}"
@@ -98,7 +98,7 @@ def read_place(place: str) -> bytes | None:
 
 @contextmanager
 def fetched(place: str) -> Iterator[Path]:
-    """Give a file as one of this machine, for as long as it is needed."""
+    """Yield a file as one of this machine; a copy is removed at the end."""
     if not is_url(place):
         yield Path(place)
         return

@@ -1,4 +1,4 @@
-"""Text of strangers, made fit for a terminal, for a spreadsheet, and for little room; counts.
+"""Untrusted text made safe for terminals and spreadsheets, shortened text, and counts.
 
 Ids, labels and names of classes come from files, and a file can hold any character: some move the
 cursor of a terminal, and some make a spreadsheet run a formula.
@@ -39,7 +39,7 @@ def _escaped(character: str) -> str:
 
 
 def parse_json(text: str) -> Any:
-    """Parse JSON of a stranger; raise ValueError if it is none.
+    """Parse untrusted JSON; raise ValueError if it is not JSON.
 
     Halves of characters are replaced.
     """
@@ -68,7 +68,7 @@ def whole(value: Any) -> Any:
 
 
 def guarded(text: str) -> str:
-    """Put a quote before what a spreadsheet would run as a formula; numbers stay as they are.
+    """Return text with a quote before it if a spreadsheet would run it as a formula.
 
     >>> guarded("=1+1"), guarded("-5"), guarded("C=O")
     ("'=1+1", '-5', 'C=O')
@@ -78,7 +78,7 @@ def guarded(text: str) -> str:
 
 
 def unguarded(text: str) -> str:
-    """Take back the quote of `guarded`.
+    """Remove the quote that `guarded` adds.
 
     >>> unguarded("'=1+1"), unguarded("'tis")
     ('=1+1', "'tis")
@@ -105,7 +105,7 @@ def agreeing(n: int, one: str, many: str) -> str:
 
 
 def reason_of(error: Exception) -> str:
-    """Say what an error says; of a file that cannot be used its name, and why.
+    """Return the message of an error; for a file its name, and why it cannot be used.
 
     >>> reason_of(FileNotFoundError(2, "No such file or directory", "gone.csv"))
     'gone.csv: No such file or directory'
@@ -133,7 +133,7 @@ _JOINER = "\N{ZERO WIDTH JOINER}"
 
 
 def _goes_on(text: str, i: int) -> bool:
-    """Tell whether the character at i belongs to the one before it."""
+    """Return whether the character at i belongs to the one before it."""
     here, before = text[i], text[i - 1]
     if here == _JOINER or before == _JOINER or unicodedata.category(here) in ("Mn", "Me", "Mc"):
         return True

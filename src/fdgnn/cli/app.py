@@ -95,7 +95,7 @@ class _Command(TyperCommand):
     """A command whose options are listed in groups, and whose ``--split`` takes a second word."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Make one word of ``group COLUMN`` and ``time COLUMN`` after ``--split``."""
+        """Join the two words of ``group COLUMN`` and ``time COLUMN`` after ``--split``."""
         words: list[str] = []
         for word in args:
             asks = words[-2:] in (["--split", "group"], ["--split", "time"])
@@ -228,7 +228,7 @@ def _root(
 
 
 def say(text: str, quiet: bool = False) -> None:
-    """Tell something beside the results, on standard error."""
+    """Print a remark or an error on standard error, unless the command is quiet."""
     if not quiet:
         typer.echo(printable(text), err=True)
 
@@ -239,13 +239,13 @@ def show(text: str) -> None:
 
 
 def command_line() -> str:
-    """What the user typed, to be written down."""
+    """Return the command as the user typed it, for records."""
     return shlex.join(["fdgnn", *sys.argv[1:]])
 
 
 @cache
 def _parser() -> Any:
-    """Make the option parser of all commands: in tests, one process runs many."""
+    """Return the option parser of all commands, built once."""
     return get_command(app)
 
 
@@ -286,7 +286,7 @@ def name_options(message: str) -> str:
 
 
 def main() -> None:
-    """Run the command; what a user can fix is told in one line, without a traceback."""
+    """Run the command; errors that a user can fix are one line, without a traceback."""
     from fdgnn.exceptions import FDGNNError
 
     _kept.clear()
@@ -304,15 +304,15 @@ def main() -> None:
         say(f"error: {one_line(error)}")
         sys.exit(1)
     except (RuntimeError, MemoryError) as error:
-        if not (told := _lack_of_memory(error)):
+        if not (message := _lack_of_memory(error)):
             raise
-        say(f"error: {told}")
+        say(f"error: {message}")
         sys.exit(1)
 
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM end the worker processes at once, and then the command."""
+    """End worker processes at once on Ctrl-C and SIGTERM, and then the command."""
     if threading.current_thread() is not threading.main_thread():  # which alone handles signals
         yield
         return
@@ -342,7 +342,7 @@ def _interrupt(signum: int, _: object) -> None:
 def _fill_in_closed_streams() -> None:
     """Keep the numbers of closed standard streams from files that are opened later.
 
-    Otherwise, what libraries tell on standard error would be written into our results.
+    Otherwise, what libraries print on standard error would be written into our results.
     """
     for descriptor in range(3):
         try:
@@ -354,7 +354,7 @@ def _fill_in_closed_streams() -> None:
 
 
 def _lack_of_memory(error: Exception) -> str:
-    """Say what to do if memory ran out, here or in another process; nothing of other errors."""
+    """Return a message if memory ran out, here or in another process; else an empty one."""
     from concurrent.futures import BrokenExecutor
 
     if isinstance(error, MemoryError):

@@ -275,7 +275,7 @@ class ScaleOptions:
     ] = None
 
     def wanted(self, data: str) -> bool:
-        """Tell whether training is to be out of core."""
+        """Return whether training is to be out of core."""
         from fdgnn.scale.shards import is_many
 
         return self.memory is not None or self.cluster is not None or is_many(data)

@@ -76,7 +76,7 @@ def info(
 def _read(
     data: str, how: ReadOptions, like: Path | None, target: str | None = None
 ) -> tuple[GraphTable, GraphBatch]:
-    """Read a table, and say how many of its rows are bad."""
+    """Read a table, and report how many of its rows are invalid."""
     from fdgnn.datasets import read_graphs
     from fdgnn.exceptions import GraphError
 
@@ -264,7 +264,7 @@ def stability(
 def model(
     path: Annotated[Path, typer.Argument(help="A model file.")], as_json: AsJson = False
 ) -> None:
-    """Show what a model file says of its model: classes, score, networks; with --json, all."""
+    """Describe a model file: targets, scores, base models, input schema; with --json, all."""
     from fdgnn.model_files import model_info
     from fdgnn.records import as_plain
 
@@ -384,7 +384,7 @@ def _schema_in_words(schema: InputSchema) -> str:
         "edges": schema.edge_attribute,
         "arcs": None if schema.edge_labels == "ignore" else f"as {schema.edge_labels}",
         "standardized,": _STANDARDIZED.get(schema.standardize or ""),
-        "stereo": "told" if schema.stereo else None,
+        "stereo": "distinguished" if schema.stereo else None,
     }
     found = [f"{name} {value}" for name, value in known.items() if value]
     return "; ".join([schema.source, *found])
@@ -425,19 +425,19 @@ def _parameters(info: ModelInfo) -> str:
 
 @command("fdgnn compile", "compile")
 def compile_command(quiet: Quiet = False, as_json: AsJson = False) -> None:
-    """Try the kernels on this machine, and make what else would be made at first use.
+    """Check that the kernels run on this machine, and fill the cache.
 
     For those who build images. Kernels are compiled when fdgnn is installed, never later. If the
-    extra 'report' is installed, the script that draws the charts of its pages is made, and kept in
-    the cache (FDGNN_CACHE).
+    extra 'report' is installed, the script that draws charts is built, and kept in the cache
+    (FDGNN_CACHE).
     """
     from fdgnn.installation import compile_kernels
 
     found = compile_kernels(verbose=not quiet)
     charts = _make_charts()
     if as_json:
-        told = {"engine": found.engine, "runs": list(found.runs), "charts": charts}
-        typer.echo(json.dumps(told))
+        facts = {"engine": found.engine, "runs": list(found.runs), "charts": charts}
+        typer.echo(json.dumps(facts))
         return
     who = "FDGNN_ENGINE asks for" if os.environ.get("FDGNN_ENGINE") else "this processor takes"
     typer.echo(
@@ -449,7 +449,7 @@ def compile_command(quiet: Quiet = False, as_json: AsJson = False) -> None:
 
 
 def _make_charts() -> str | None:
-    """Make the script of charts; None if the extra is not installed, or nothing can be kept."""
+    """Build the script of charts; None if the extra is not installed, or nothing can be kept."""
     from fdgnn.exceptions import MissingDependencyError
     from fdgnn.html.page import cache_vega_bundle
 

@@ -52,7 +52,8 @@ TargetList = Annotated[
     str | None, typer.Option("--targets", help="Columns of several targets, with commas.")
 ]
 Rejects = Annotated[
-    Path | None, typer.Option(help="File for the list of bad rows; by default beside the output.")
+    Path | None,
+    typer.Option(help="File for the list of rejected rows.", show_default="beside the output"),
 ]
 FormulaGuard = Annotated[
     bool,
@@ -149,7 +150,7 @@ FitDataOptions = Annotated[ReadOptions, _reading(*_FILE, *_GRAPHS, "descriptors"
 
 
 def with_atoms_of(how: ReadOptions, model: ModelName) -> ReadOptions:
-    """Label the atoms of molecules by element for the paper's model, unless told otherwise.
+    """Label the atoms of molecules by element for the paper's model, unless `atoms` is given.
 
     It rejects new labels, of which a vocabulary of types has more. The other models take them.
     """
@@ -173,7 +174,7 @@ ALONE, OF_A_COLUMN = ("random", "scaffold"), ("group", "time")
 
 @dataclass(frozen=True)
 class AskedSplit:
-    """What ``--split`` asks for."""
+    """The words after ``--split``."""
 
     name: str = "random"
     column: str | None = None
@@ -195,7 +196,7 @@ class AskedSplit:
         return [] if self.column is None else [self.column]
 
     def of_table(self, table: GraphTable | None, context: Context) -> Split:
-        """Make the split of a table that was read with these columns."""
+        """Return the split of a table that was read with these columns."""
         from fdgnn.folds import SCAFFOLD, Split
 
         if self.name == "random":

@@ -232,7 +232,7 @@ def report(
         if given:
             raise ValueError(f"{', '.join(given)}: only useful with --data; add it, or leave out")
     else:
-        if all(map(Path.is_dir, subjects)):  # what is not there is told when it is read
+        if all(map(Path.is_dir, subjects)):  # paths that do not exist are reported later
             raise ValueError("--data is for model files, but none is named; leave it out")
         found = [one for s in subjects for one in _with_data(s, data, how, held_out, context)]
     path = write_report(found, output, title=title)
@@ -376,7 +376,7 @@ def _read(source: str, how: ReadOptions, model: Any, target: str | None) -> Grap
 
 
 def _answered(table: GraphTable, model: Any, target: str | None) -> tuple[Any, Any]:
-    """Give graphs and answers; without a model there must be some."""
+    """Return graphs and targets; without a model there must be some."""
     from fdgnn.tasks import table_targets
 
     if model is None:
@@ -398,10 +398,10 @@ def _described(
     else:
         given = {"target": target} | _of_molecules(table) | msgspec.to_builtins(how)
         usual = (None, False, "auto", "drop")
-        told = "".join(f", {name}={v!r}" for name, v in given.items() if v not in usual)
+        words = "".join(f", {name}={v!r}" for name, v in given.items() if v not in usual)
         code = [
             "from fdgnn import FDGNNClassifier, read_graphs",
-            f"table = read_graphs({source!r}{told})",
+            f"table = read_graphs({source!r}{words})",
             "graphs, y = table.graphs, table.y",
         ]
     ids = [table.ids[row] for row in table.rows]
@@ -436,7 +436,7 @@ def serve(
         typer.Option(help="Also predict sets or intervals of this coverage, for instance 0.9."),
     ] = None,
 ) -> None:
-    """Answer predictions over HTTP: POST /predict with SMILES or graphs as JSON.
+    """Serve predictions over HTTP: POST /predict with SMILES or graphs as JSON.
 
     The schema is at /openapi.json, the state at /health, and counts for Prometheus at /metrics.
     """
