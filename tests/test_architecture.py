@@ -29,7 +29,7 @@ ROOMS = [
     "kernels", "threads",
     "workers", "schema",
     "graphs", "stability", "targets", "folds", "uncertainty", "metrics", "datasets",
-    "tasks",
+    "tasks", "options",
     "reservoir", "expansion", "linear", "encoders", "fitting", "ensemble", "applicability",
     "neighbors",
     "estimators", "explanations", "selection", "evaluation", "model_files", "training",

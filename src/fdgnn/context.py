@@ -83,8 +83,8 @@ def _lines(
             facts = [f"{what}: {done + count}" + ("" if total is None else f" of {total}")]
             if rate:
                 facts.append(pace(rate))
-            if rate and total is not None and total > done + count:
-                facts.append(f"{duration((total - done - count) / rate)} left")
+            if rate and total is not None and total != done + count:
+                facts.append(f"{duration(max(total - done - count, 0) / rate)} left")
             print(", ".join(facts), file=sys.stderr, flush=True)
             said = now
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -28,107 +28,18 @@ from fdgnn.evaluation.run import EvaluationRun, EvaluationTask
 from fdgnn.evaluation.scores import described_search, evaluation_of_search, plain
 from fdgnn.folds import N_FOLDS, TEST, Folds, LastFold, Split, enough_for_nested_folds
 from fdgnn.graphs import GraphBatch
-from fdgnn.metrics import OF_CLASSES, Scoring, default_scoring, named_scoring, rare_class
+from fdgnn.metrics import OF_CLASSES, Scoring, rare_class
 from fdgnn.neighbors import as_text
-from fdgnn.schema import ModelName, TaskName
+from fdgnn.options import TrainingOptions
 from fdgnn.selection.search import FDGNNSearchCV
 from fdgnn.targets import Targets
 from fdgnn.tasks import text_among_numbers
-from fdgnn.uncertainty import THRESHOLDS
 
 MANY = 5_000  # graphs beyond which one outer fold is scored, not all
 SKEWED = 30.0  # largest value over median, from which on a logarithm is suggested
+N_CONFIGURATIONS = 20  # of a search for the paper's model
 PAPER_ESTIMATORS = 3  # random initializations of the paper's model
 _LEAST_OF_SEVERAL = 4  # graphs of each class of each target, so that two nested folds have one each
-
-
-@dataclass(frozen=True)
-class TrainingOptions:
-    """What a user asks of the training beyond the data.
-
-    Attributes
-    ----------
-    task : {"classification", "regression"}, optional
-        Inferred from the targets by default.
-    model : {"auto", "paper", "wl", "union"}
-        "paper" searches the hyperparameters of the paper's model, or takes the defaults. The others
-        are the ensembles of `AutoGraphClassifier`, in which nothing is left to search.
-    scoring : str, optional
-        What models are chosen by, as in `FDGNNSearchCV`.
-    threshold : str, optional
-        What the decision threshold between two classes is chosen by, as in `GraphClassifier`; with
-        class imbalance it is "f1" by default, so that the rarer class is predicted at all.
-    class_weight : "balanced", dict or None
-        How much an error on each class counts, as in `GraphClassifier`.
-    split : Split
-        How graphs are held out, for choosing and for scoring.
-    handle_unknown : {"ignore", "error"}
-        What the model does about vertex labels that no training graph has.
-    search : bool
-    n_configurations : int
-        Of the search of "paper".
-    transform : {"log10", "pIC50"}, optional
-        Of a numeric target, as in `GraphRegressor`; scores are on the transformed scale.
-    settings : mapping
-        Parameters that are not searched: of "paper" those of `FDGNNClassifier`; of "wl"
-        `n_iterations`, `readout` and `alpha`, which take one model instead of an ensemble.
-    search_on : int, optional
-        Search on so many graphs, drawn at random; the model is fitted on all.
-    work_dir : Path, optional
-        Where checkpoints of the search are kept, as in `FDGNNSearchCV`.
-    seed : int
-    """
-
-    task: TaskName | None = None
-    model: ModelName = "auto"
-    scoring: str | None = None
-    threshold: str | None = None
-    class_weight: str | Mapping[Any, float] | None = None
-    split: Split = field(default_factory=Split)
-    handle_unknown: str = "ignore"
-    search: bool = True
-    n_configurations: int = 20
-    transform: str | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    search_on: int | None = None
-    work_dir: Path | None = None
-    seed: int = 0
-
-    def checked(self, classify: bool) -> Self:
-        """Return the options, or raise ValueError for those that a model does not have."""
-        if self.settings and self.model not in ("paper", "wl"):
-            raise ValueError(f"model {self.model!r} has no settings; choose 'paper' or 'wl'")
-        for name in ("threshold", "class_weight"):
-            if getattr(self, name) is not None and not classify:
-                raise ValueError(f"`{name}` is for classes, but the target is a number")
-        if self.threshold is not None and self.threshold not in THRESHOLDS:
-            known = ", ".join(THRESHOLDS)
-            raise ValueError(f"threshold={self.threshold!r}: expected one of {known}")
-        return self
-
-    def with_defaults(self, targets: Targets) -> Self:
-        """Return the options with the scoring and the threshold that suit the targets."""
-        self.checked(targets.classify)
-        codes = targets.rarest()
-        if codes is None:
-            return replace(self, scoring=named_scoring(self.scoring or "r2", False).name)
-        many = next((t for t in targets.each if len(t.classes) > 2), None)  # type: ignore[arg-type]
-        if self.threshold is not None and many is not None:
-            assert many.classes is not None
-            what = f"target {many.name!r}" if many.name else "the target"
-            raise ValueError(f"`threshold` is for two classes, but {what} has {len(many.classes)}")
-        cut = self.threshold or ("f1" if many is None and rare_class(codes) else None)
-        scoring = named_scoring(self.scoring or default_scoring(codes).name, True).name
-        return replace(self, scoring=scoring, threshold=cut)
-
-    def chosen_by(self, classify: bool) -> Scoring:
-        """Return what models are chosen by."""
-        assert self.scoring is not None
-        return named_scoring(self.scoring, classify)
-
-    def of_rows(self, rows: Ints) -> Self:
-        """Return the same options for some of the graphs, or for all in another order."""
-        return replace(self, split=self.split.of(rows))
 
 
 def new_model(options: TrainingOptions, classify: bool) -> Any:
@@ -180,7 +91,10 @@ def _searched(base: Any, options: TrainingOptions) -> dict[str, Any]:
         found["depths"] = (given[depth],)
     left = {name: space for name, space in base._search_space.items() if name not in given}
     if options.search and options.model == "paper" and left:
-        return found | {"n_configurations": options.n_configurations, "param_distributions": left}
+        return found | {
+            "n_configurations": options.n_configurations or N_CONFIGURATIONS,
+            "param_distributions": left,
+        }
     found["configurations"] = [{"random_state": options.seed}]
     if not options.search:
         found = {"depths": (getattr(base, depth),), "alphas": (1e-3,)} | found

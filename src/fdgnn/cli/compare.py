@@ -20,11 +20,11 @@ from fdgnn.cli.options import (
     Quiet,
     Seed,
     SomeTargets,
-    Weighting,
     asked_targets,
+    library_options,
 )
 from fdgnn.cli.pages import WantPage, show_directory, show_run
-from fdgnn.schema import TaskName
+from fdgnn.options import TrainingOptions
 
 if TYPE_CHECKING:
     from fdgnn.evaluation.record import Evaluation
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 def compare(
     data: Data,
     how: FirstDataOptions,
+    choice: Annotated[
+        TrainingOptions,
+        library_options(TrainingOptions, "Targets and metrics", "task", "scoring", "class_weight"),
+    ],
     target: SomeTargets = None,
-    task: Annotated[
-        TaskName | None,
-        typer.Option(help="What the target of a table is, if it is not recognized."),
-    ] = None,
     methods: Annotated[
         str | None,
         typer.Option(
@@ -71,18 +71,6 @@ def compare(
             help="Choose the epochs of networks, or train for all published ones.",
         ),
     ] = True,
-    scoring: Annotated[
-        str | None,
-        typer.Option(
-            help="What methods choose by: accuracy (default), balanced_accuracy, roc_auc, "
-            "average_precision, f1 or log_loss; r2 (default), rmse, mae or spearman. Networks "
-            "always choose by accuracy."
-        ),
-    ] = None,
-    class_weight: Annotated[
-        Weighting,
-        typer.Option(help="balanced: errors on a rare class count more; not in networks."),
-    ] = "none",
     split: EvaluatedSplit = "random",
     time_limit: Annotated[float, typer.Option(min=1, help="Seconds per method.")] = 600.0,
     memory_limit: Annotated[float, typer.Option(min=1, help="Megabytes per method.")] = 4000.0,
@@ -104,7 +92,7 @@ def compare(
 
     search = Search(
         n_configurations=configurations, inner_folds=inner_folds, choose_epochs=choose_epochs,
-        scoring=scoring, class_weight=None if class_weight == "none" else "balanced",
+        scoring=choice.scoring, class_weight=choice.class_weight,
     )  # fmt: skip
     named = None if methods is None else _named(methods)
     for name in named or ():  # before the graphs are read, which may take long
@@ -113,7 +101,7 @@ def compare(
     if held_out.name == "time":
         raise ValueError("--split time is for fit; compare holds every graph out once")
     found = read_labeled(
-        data, asked_targets(target, None), how, context, columns=held_out.columns, task=task
+        data, asked_targets(target, None), how, context, columns=held_out.columns, task=choice.task
     )
     targets = found.targets
     if len(targets.names) > 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
@@ -23,9 +23,9 @@ from fdgnn.cli.options import (
     Seed,
     SomeTargets,
     TargetList,
-    Weighting,
     asked_targets,
     check_unused,
+    library_options,
     with_atoms_of,
 )
 from fdgnn.cli.output import check_outputs, report_rejects
@@ -37,6 +37,7 @@ from fdgnn.cli.pages import (
     show_run,
 )
 from fdgnn.files import expanduser
+from fdgnn.options import TrainingOptions
 from fdgnn.schema import ModelName, ReadOptions, TaskName
 
 if TYPE_CHECKING:
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from fdgnn.evaluation.record import Evaluation
     from fdgnn.graphs import GraphBatch
     from fdgnn.targets import Targets
-    from fdgnn.training import TrainingOptions
 
 EvaluatedSplit = Annotated[
     str,
@@ -63,12 +63,20 @@ _LEAST = 4  # graphs of a class, for two folds inside of two
 def evaluate(
     data: Data,
     how: FirstDataOptions,
+    choice: Annotated[
+        TrainingOptions,
+        library_options(
+            TrainingOptions,
+            "Targets and metrics",
+            "task",
+            "scoring",
+            "threshold",
+            "class_weight",
+            "transform",
+        ),
+    ],
     target: SomeTargets = None,
     targets: TargetList = None,
-    task: Annotated[
-        TaskName | None,
-        typer.Option(help="What the target of a table is, if it is not recognized."),
-    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Run directory; the same command resumes it. By default runs/NAME."),
@@ -97,28 +105,6 @@ def evaluate(
     units: Annotated[
         int | None, typer.Option(min=1, help="Neurons per layer; by default the paper's.")
     ] = None,
-    scoring: Annotated[
-        str | None,
-        typer.Option(
-            help="With --model auto, wl or union: what alpha is chosen by: accuracy, "
-            "balanced_accuracy, roc_auc, average_precision, f1 or log_loss; r2, rmse, mae or "
-            "spearman. By default accuracy, where a class is rare roc_auc, and r2 for numbers."
-        ),
-    ] = None,
-    threshold: Annotated[
-        str | None,
-        typer.Option(
-            help="With the same models: tell two classes apart where accuracy, balanced_accuracy "
-            "or f1 is best on the training graphs of an outer fold; f1 where a class is rare."
-        ),
-    ] = None,
-    transform: Annotated[
-        Literal["log10", "pIC50"] | None,
-        typer.Option(help="Learn and score positive numbers on a logarithmic scale, as in fit."),
-    ] = None,
-    class_weight: Annotated[
-        Weighting, typer.Option(help="balanced: errors on a rare class count more in training.")
-    ] = "none",
     split: EvaluatedSplit = "random",
     splits: Annotated[
         Path | None,
@@ -144,7 +130,7 @@ def evaluate(
     from fdgnn.evaluation.run import EvaluationTask, Evaluator, evaluate
     from fdgnn.evaluation.splits import read_splits
     from fdgnn.folds import nested_folds
-    from fdgnn.training import NestedEvaluation, TrainingOptions, evaluation_folds
+    from fdgnn.training import NestedEvaluation, evaluation_folds
 
     context, held_out = Context(jobs, quiet, command_line()), AskedSplit.of(split)
     if model is None:
@@ -155,18 +141,15 @@ def evaluate(
             "initializations": initializations,
         }  # fmt: skip
         check_unused(given | {"units": units, "cluster": cluster}, model, "paper")
-    weights = None if class_weight == "none" else class_weight
-    options = TrainingOptions(
-        model=model, scoring=scoring, threshold=threshold, class_weight=weights, seed=seed
-    )
+    options = replace(choice, model=model, seed=seed)
     _check_evaluated(options, held_out, splits)
     reading = with_atoms_of(how, model) if is_table(data, how.format) else how
     found = read_labeled(
         data, asked_targets(target, targets), reading, context, columns=held_out.columns,
-        task=task, transform=transform,
+        task=choice.task, transform=choice.transform,
     )  # fmt: skip
     y = found.targets
-    _check_target(found, model, scoring)
+    _check_target(found, model, choice.scoring)
     rows = held_out.of_table(found.table, context)
     words = rows.words
     if splits is not None:

@@ -35,9 +35,9 @@ from fdgnn.cli.options import (
     SomeTargets,
     SplitWords,
     TargetList,
-    Weighting,
     asked_targets,
     check_unused,
+    library_options,
     with_atoms_of,
 )
 from fdgnn.cli.output import (
@@ -48,13 +48,13 @@ from fdgnn.cli.output import (
     write_changes,
 )
 from fdgnn.cli.pages import PageFile, check_page, dataset_of, show_model
-from fdgnn.schema import ModelName, ReadOptions, TaskName
+from fdgnn.options import TrainingOptions
+from fdgnn.schema import ModelName, ReadOptions
 from fdgnn.texts import agreeing, counted
 
 if TYPE_CHECKING:
     from fdgnn.context import Context
     from fdgnn.evaluation.record import Evaluation
-    from fdgnn.training import TrainingOptions
 
 
 MANY_GRAPHS = 50_000  # from here on, a hint names training out of core
@@ -74,6 +74,9 @@ class _Setting(NamedTuple):
 _PAPER: tuple[ModelName, ...] = ("paper",)
 _WL: tuple[ModelName, ...] = ("wl",)
 SETTINGS = {
+    "n_estimators": _Setting(
+        "--initializations", int, _PAPER, "random initializations to average", "3"
+    ),
     "n_units": _Setting("--units", int, _PAPER, "units in each layer", "50"),
     "n_layers": _Setting("--layers", int, _PAPER, "layers", "1 to 5 are tried"),
     "n_connections": _Setting("--connections", int, _PAPER, "connections of each unit", "1"),
@@ -122,134 +125,6 @@ def _settings() -> OptionGroup:
 
 
 @dataclass(frozen=True)
-class ModelOptions:
-    """The kind of model, how it is searched, and how graphs and errors count."""
-
-    task: Annotated[
-        TaskName | None, typer.Option(help="What the target is, if it is not recognized.")
-    ] = None
-    model: Annotated[
-        ModelName,
-        typer.Option(
-            help="auto averages a few models of WL features and reservoirs; wl and union do so "
-            "with models of one kind; paper searches the hyperparameters of the paper's model, "
-            "which labels atoms by element unless --atoms is given."
-        ),
-    ] = "auto"
-    search: Annotated[
-        bool | None,
-        typer.Option(
-            "--search/--no-search",
-            help="With --model paper: choose hyperparameters, or use the defaults.",
-        ),
-    ] = None
-    n_configurations: Annotated[
-        int | None,
-        typer.Option(
-            "--configurations",
-            min=1,
-            help="With --model paper: configurations to try.",
-            show_default="20",
-        ),
-    ] = None
-    n_estimators: Annotated[
-        int | None,
-        typer.Option(
-            "--initializations",
-            min=1,
-            help="With --model paper: random initializations to average.",
-            show_default="3",
-        ),
-    ] = None
-    search_on: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Choose and score models on so many rows, drawn at random; train on all."
-        ),
-    ] = None
-    class_weight: Annotated[
-        Weighting,
-        typer.Option(
-            help="balanced: errors on a rare class count more, so that all classes count alike."
-        ),
-    ] = "none"
-    scoring: Annotated[
-        str | None,
-        typer.Option(
-            help="Metric that models are chosen by: accuracy, balanced_accuracy, roc_auc, "
-            "average_precision, f1 or log_loss; for regression r2, rmse, mae or spearman.",
-            show_default="accuracy, with class imbalance roc_auc; r2",
-        ),
-    ] = None
-    threshold: Annotated[
-        str | None,
-        typer.Option(
-            help="Decision threshold between two classes: the one with the best accuracy, "
-            "balanced_accuracy or f1 (of the rarer class) of out-of-fold predictions.",
-            show_default="with class imbalance f1",
-        ),
-    ] = None
-    transform: Annotated[
-        Literal["log10", "pIC50"] | None,
-        typer.Option(
-            help="Learn positive numbers on a logarithmic scale; pIC50 is that of concentrations "
-            "in nM. Predictions are in the units of the file."
-        ),
-    ] = None
-    split: SplitWords = "random"
-    handle_unknown: Annotated[
-        Literal["ignore", "error"],
-        typer.Option(
-            help="Whether the model ignores vertex labels that no training graph has, or rejects "
-            "rows with some. If it ignores them, a warning counts the rows."
-        ),
-    ] = "ignore"
-
-    @property
-    def unused_out_of_core(self) -> dict[str, object]:
-        """Options that training out of core does not have, by name."""
-        return {
-            "split": self.split if self.split != "random" else None,
-            "search_on": self.search_on,
-            "n_configurations": self.n_configurations,
-            "search": self.search or None,
-        }
-
-    def options(self, settings: Mapping[str, Any], work_dir: Path, seed: int) -> TrainingOptions:
-        """Return the library's options without the split, for which a table is needed.
-
-        Raises
-        ------
-        ValueError
-            Something was given that only another model has.
-        """
-        from fdgnn.training import PAPER_ESTIMATORS, TrainingOptions
-
-        for name, value in settings.items():
-            check_unused({name: value}, self.model, *SETTINGS[name].models)
-        searching = "search=False" if self.search is False else "search"
-        searched = {searching: self.search, "n_configurations": self.n_configurations}
-        check_unused(searched | {"n_estimators": self.n_estimators}, self.model, "paper")
-        if self.model == "paper":
-            settings = {"n_estimators": self.n_estimators or PAPER_ESTIMATORS, **settings}
-        return TrainingOptions(
-            task=self.task,
-            model=self.model,
-            scoring=self.scoring,
-            threshold=self.threshold,
-            transform=self.transform,
-            class_weight=None if self.class_weight == "none" else self.class_weight,
-            handle_unknown=self.handle_unknown,
-            search=self.search is not False,
-            n_configurations=self.n_configurations or 20,
-            settings=settings,
-            search_on=self.search_on,
-            work_dir=work_dir,
-            seed=seed,
-        )
-
-
-@dataclass(frozen=True)
 class ScaleOptions:
     """Options of `fit` for data that is not read into memory at once."""
 
@@ -286,11 +161,28 @@ def fit(
     data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
     how: FitDataOptions,
-    choice: Annotated[ModelOptions, OptionGroup.of(ModelOptions, "What to train")],
+    choice: Annotated[
+        TrainingOptions,
+        library_options(
+            TrainingOptions,
+            "What to train",
+            "task",
+            "model",
+            "scoring",
+            "threshold",
+            "class_weight",
+            "transform",
+            "handle_unknown",
+            "search",
+            "n_configurations",
+            "search_on",
+        ),
+    ],
     settings: Annotated[dict[str, Any], _settings()],
     scale: Annotated[ScaleOptions, OptionGroup.of(ScaleOptions, "Out of core")],
     target: SomeTargets = None,
     targets: TargetList = None,
+    split: SplitWords = "random",
     rejects: Rejects = None,
     changes: Annotated[
         Path | None,
@@ -323,10 +215,15 @@ def fit(
     from fdgnn.datasets import read_graphs
     from fdgnn.model_files import save_model
     from fdgnn.tasks import table_targets
-    from fdgnn.training import train
+    from fdgnn.training import PAPER_ESTIMATORS, train
 
     parts = Path(f"{output}.parts")
-    options = choice.options(settings, parts, random_state)
+    for name, value in settings.items():
+        check_unused({name: value}, choice.model, *SETTINGS[name].models)
+    if choice.model == "paper":
+        settings = {"n_estimators": PAPER_ESTIMATORS, **settings}
+    options = replace(choice, settings=settings, work_dir=parts, seed=random_state)
+    options.checked(choice.task != "regression")
     context = Context(n_jobs=n_jobs, quiet=quiet, command=command_line())
     if how.standardize is None and changes is not None:
         raise ValueError("`changes` lists what `standardize` changes; give both")
@@ -345,16 +242,21 @@ def fit(
         with_atoms_of(how, choice.model), target=asked, numeric=numeric
     )
     if scale.wanted(data):
-        unused = {"descriptors": how.descriptors, "categories": how.categories}
         check_in_core(
-            choice.unused_out_of_core
-            | {name: value or None for name, value in unused.items()}
-            | {"changes": changes, "page": page}
+            {
+                "split": split if split != "random" else None,
+                "search_on": choice.search_on,
+                "n_configurations": choice.n_configurations,
+                "descriptors": how.descriptors or None,
+                "categories": how.categories or None,
+                "changes": changes,
+                "page": page,
+            }
         )
         fit_out_of_core(data, output, reading, options, scale, invalid, context, as_json)
         return
     resumes_from(parts)
-    held_out = AskedSplit.of(choice.split)
+    held_out = AskedSplit.of(split)
     table = read_graphs(data, reading, columns=held_out.columns)
     listed = report_rejects(table.rejects, table.n_rows, context, invalid)
     if how.standardize is not None:

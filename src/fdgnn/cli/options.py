@@ -59,7 +59,6 @@ FormulaGuard = Annotated[
     bool,
     typer.Option(help="Begin text in CSV that a spreadsheet would run as a formula with a quote."),
 ]
-Weighting = Literal["none", "balanced"]
 ProtocolName = Literal["paper", "quick"]
 Like = Annotated[
     Path | None, typer.Option(help="A model file: read DATA as its training data was read.")
@@ -87,12 +86,14 @@ def check_unused(given: Mapping[str, object], model: ModelName, *others: ModelNa
             )
 
 
-# ---------------------------------------------------------------------- how to read graphs
+# ---------------------------------------------------------------------- options of the library
 
 _NAMES = {
     "id_column": "--id", "smiles_column": "--smiles", "directed": "--directed/--undirected",
-    "strict": "--strict", "stereo": "--stereo",
+    "strict": "--strict", "stereo": "--stereo", "search": "--search/--no-search",
+    "n_configurations": "--configurations",
 }  # fmt: skip
+_READING = "How to read graphs"
 _FILE = ("format", "id_column", "smiles_column", "strict")
 _GRAPHS = (
     "vertex", "vertex_attributes", "edge_attribute", "edge_labels", "atoms", "directed",
@@ -100,33 +101,31 @@ _GRAPHS = (
 )  # fmt: skip
 
 
-def _reading(*names: str) -> OptionGroup:
-    """Return options for fields of `ReadOptions`, with its types, defaults and descriptions."""
-    hints, helps = get_type_hints(ReadOptions), _descriptions(ReadOptions)
-    defaults = {each.name: each.default for each in msgspec.structs.fields(ReadOptions)}
+def library_options(kind: Any, title: str, *names: str) -> OptionGroup:
+    """Return options for fields of a class, with its types, defaults and descriptions."""
+    hints, helps = get_type_hints(kind, localns={"Split": Any}), _descriptions(kind)
+    defaults = {name: each.default for name, each in inspect.signature(kind).parameters.items()}
+    lists = {name for name in names if defaults[name] == ()}
     parameters = []
     for name in names:
-        option, text, kind = (
-            _NAMES.get(name, f"--{name.replace('_', '-')}"),
-            helps[name],
-            hints[name],
-        )
-        if defaults[name] == ():
-            kind, text = list[str] | None, f"{text} Repeat it, or use commas."
+        option = _NAMES.get(name, f"--{name.replace('_', '-')}")
+        text = f"{helps[name]} Repeat it, or use commas." if name in lists else helps[name]
         parameters.append(
             Parameter(
                 name,
                 Parameter.KEYWORD_ONLY,
-                default=None if defaults[name] == () else defaults[name],
-                annotation=Annotated[kind, typer.Option(option, help=text)],
+                default=None if name in lists else defaults[name],
+                annotation=Annotated[
+                    list[str] | None if name in lists else hints[name],
+                    typer.Option(option, help=text),
+                ],
             )
         )
 
-    def make(**given: Any) -> ReadOptions:
-        lists = {name: names_in(value) for name, value in given.items() if defaults[name] == ()}
-        return ReadOptions(**given | lists)
+    def make(**given: Any) -> Any:
+        return kind(**given | {name: names_in(given[name]) for name in lists})
 
-    return OptionGroup("How to read graphs", parameters, make)
+    return OptionGroup(title, parameters, make)
 
 
 def _descriptions(kind: type) -> dict[str, str]:
@@ -142,11 +141,14 @@ def _descriptions(kind: type) -> dict[str, str]:
 
 
 #: Of commands that read graphs for a model, which knows what they are made of.
-DataOptions = Annotated[ReadOptions, _reading(*_FILE)]
+DataOptions = Annotated[ReadOptions, library_options(ReadOptions, _READING, *_FILE)]
 #: Of commands that decide how to read graphs.
-FirstDataOptions = Annotated[ReadOptions, _reading(*_FILE, *_GRAPHS)]
+FirstDataOptions = Annotated[ReadOptions, library_options(ReadOptions, _READING, *_FILE, *_GRAPHS)]
 #: The same with columns that describe graphs.
-FitDataOptions = Annotated[ReadOptions, _reading(*_FILE, *_GRAPHS, "descriptors", "categories")]
+FitDataOptions = Annotated[
+    ReadOptions,
+    library_options(ReadOptions, _READING, *_FILE, *_GRAPHS, "descriptors", "categories"),
+]
 
 
 def with_atoms_of(how: ReadOptions, model: ModelName) -> ReadOptions:

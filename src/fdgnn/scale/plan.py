@@ -13,8 +13,8 @@ from fdgnn.clusters import connected
 from fdgnn.context import Context
 from fdgnn.encoders.counts import DEFAULT_FEATURES
 from fdgnn.linear.passes import least_bytes
+from fdgnn.options import TrainingOptions
 from fdgnn.scale.workers import Workers
-from fdgnn.training import TrainingOptions
 
 LEAST_ROWS, MOST_ROWS = 1_000, 10_000  # of a chunk
 _READERS = 3  # processes for which the rows of a chunk are planned; more of them need more memory

@@ -1,0 +1,138 @@
+"""What a user chooses about training; the command line makes its options of it.
+
+Nothing heavy is imported before it is needed, because every command reads this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from fdgnn.schema import ModelName, TaskName
+
+if TYPE_CHECKING:
+    from fdgnn.arrays import Ints
+    from fdgnn.folds import Split
+    from fdgnn.metrics import Scoring
+    from fdgnn.targets import Targets
+
+
+def _random_split() -> Split:
+    from fdgnn.folds import Split
+
+    return Split()
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """What a user chooses about training beyond the data.
+
+    Attributes
+    ----------
+    task : {"classification", "regression"}, optional
+        Whether the target has classes or numbers; inferred by default.
+    model : {"auto", "paper", "wl", "union"}
+        "auto" averages a few models of WL features and reservoirs; "wl" and "union" do so with
+        models of one kind; "paper" searches the hyperparameters of the paper's model.
+    scoring : str, optional
+        Metric that models are chosen by: accuracy, balanced_accuracy, roc_auc, average_precision,
+        f1 or log_loss; for regression r2, rmse, mae or spearman. By default accuracy, with class
+        imbalance roc_auc, and r2.
+    threshold : str, optional
+        Decision threshold between two classes: the one with the best accuracy, balanced_accuracy
+        or f1 (of the rarer class) of out-of-fold predictions. With class imbalance f1 by default.
+    class_weight : "balanced", optional
+        Errors on a rare class count more, so that all classes count alike.
+    transform : {"log10", "pIC50"}, optional
+        Learn positive numbers on a logarithmic scale; pIC50 is that of concentrations in nM.
+        Predictions are in the units of the file, scores on the transformed scale.
+    handle_unknown : {"ignore", "error"}
+        Whether the model ignores vertex labels that no training graph has, with a warning that
+        counts the rows, or rejects these rows.
+    search : bool
+        Search the hyperparameters of the paper's model, or take the defaults.
+    n_configurations : int, optional
+        Configurations of the paper's model to try, by default 20.
+    search_on : int, optional
+        Choose and score models on so many rows, drawn at random; train on all.
+    settings : mapping
+        Parameters that are not searched: of "paper" those of `FDGNNClassifier`; of "wl"
+        `n_iterations`, `readout` and `alpha`, which take one model instead of an ensemble.
+    split : Split
+        How graphs are held out, for choosing and for scoring.
+    work_dir : Path, optional
+        Where checkpoints of the search are kept, as in `FDGNNSearchCV`.
+    seed : int
+    """
+
+    task: TaskName | None = None
+    model: ModelName = "auto"
+    scoring: str | None = None
+    threshold: str | None = None
+    class_weight: Literal["balanced"] | None = None
+    transform: Literal["log10", "pIC50"] | None = None
+    handle_unknown: Literal["ignore", "error"] = "ignore"
+    search: bool = True
+    n_configurations: int | None = None
+    search_on: int | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    split: Split = field(default_factory=_random_split)
+    work_dir: Path | None = None
+    seed: int = 0
+
+    def checked(self, classify: bool) -> Self:
+        """Return the options, or raise ValueError for those that a model does not have."""
+        from fdgnn.uncertainty import THRESHOLDS
+
+        for name, value in (
+            ("search", None if self.search else False),
+            ("n_configurations", self.n_configurations),
+        ):
+            if value is not None and self.model != "paper":
+                raise ValueError(
+                    f"`{name}={value}` is for `model='paper'`; `model={self.model!r}` has no such "
+                    "choice"
+                )
+        for name, least in (("n_configurations", 1), ("search_on", 1)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise ValueError(f"{name}={value}: expected an integer, at least {least}")
+        if self.settings and self.model not in ("paper", "wl"):
+            raise ValueError(f"model {self.model!r} has no settings; choose 'paper' or 'wl'")
+        for name in ("threshold", "class_weight"):
+            if getattr(self, name) is not None and not classify:
+                raise ValueError(f"`{name}` is for classes, but the target is a number")
+        if self.threshold is not None and self.threshold not in THRESHOLDS:
+            known = ", ".join(THRESHOLDS)
+            raise ValueError(f"threshold={self.threshold!r}: expected one of {known}")
+        return self
+
+    def with_defaults(self, targets: Targets) -> Self:
+        """Return the options with the scoring and the threshold that suit the targets."""
+        from fdgnn.metrics import default_scoring, named_scoring, rare_class
+
+        self.checked(targets.classify)
+        codes = targets.rarest()
+        if codes is None:
+            return replace(self, scoring=named_scoring(self.scoring or "r2", False).name)
+        many = next((t for t in targets.each if len(t.classes) > 2), None)  # type: ignore[arg-type]
+        if self.threshold is not None and many is not None:
+            assert many.classes is not None
+            what = f"target {many.name!r}" if many.name else "the target"
+            raise ValueError(f"`threshold` is for two classes, but {what} has {len(many.classes)}")
+        cut = self.threshold or ("f1" if many is None and rare_class(codes) else None)
+        scoring = named_scoring(self.scoring or default_scoring(codes).name, True).name
+        return replace(self, scoring=scoring, threshold=cut)
+
+    def chosen_by(self, classify: bool) -> Scoring:
+        """Return the metric that models are chosen by."""
+        from fdgnn.metrics import named_scoring
+
+        assert self.scoring is not None
+        return named_scoring(self.scoring, classify)
+
+    def of_rows(self, rows: Ints) -> Self:
+        """Return the same options for some of the graphs, or for all in another order."""
+        return replace(self, split=self.split.of(rows))
