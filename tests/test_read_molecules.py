@@ -353,7 +353,7 @@ def test_a_reading_keeps_how_molecules_were_cleaned(tmp_path):
     model = GraphClassifier(readout=KernelRidge(alpha=1.0)).fit(first.graphs, [0, 1])
     save_model(model, tmp_path / "m.fdgnn")
     told = model_in_words(model_info(tmp_path / "m.fdgnn"))["read from"]
-    assert told.endswith("standardized, largest fragment; stereo told")
+    assert told.endswith("standardized, largest fragment; stereo distinguished")
     with pytest.raises(ValueError, match=r"`standardize` is 'tautomer', but .* leave .* out"):
         read_graphs(path, like=first.schema, standardize="tautomer")
     with pytest.raises(ValueError, match="`stereo` is False, but"):

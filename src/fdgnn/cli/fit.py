@@ -272,7 +272,7 @@ def fit(
     )  # fmt: skip
     save_model(model, output, training_graphs=training_graphs)
     remove_checkpoints(parts)
-    _print_training(model, output, listed, as_json)
+    _print_training(model, model.evaluation_, output, listed, as_json)
     if page is None:
         say(f"to see a page about it: {_page_command(output, data, asked)}", context.quiet)
     else:
@@ -295,15 +295,16 @@ def _page_command(model: Path, data: str, target: str | list[str] | None) -> str
     return shlex.join([*words, *given, "-o", "report.html"])
 
 
-def _print_training(model: Any, output: Path, listed: dict[str, object], as_json: bool) -> None:
+def _print_training(
+    model: Any, found: Evaluation, output: Path, listed: dict[str, object], as_json: bool
+) -> None:
+    """Print the scores of a model that was saved, and how it was trained."""
     from fdgnn.cli.tables import by_metric, score_lines
-    from fdgnn.training import MANY
 
-    found: Evaluation = model.evaluation_
     searched_on = found.protocol.n_searched or found.n_graphs
     names = [fitted.name for fitted in model.estimators_]
     if as_json:
-        constant, seconds = found.baseline("constant"), found.times.total
+        constant = found.baseline("constant")
         facts = {
             "model": str(output),
             "task": found.task,
@@ -318,7 +319,7 @@ def _print_training(model: Any, output: Path, listed: dict[str, object], as_json
             "constant": by_metric([found.baseline("constant", m.metric) for m in found.metrics]),
             "morgan": by_metric([found.baseline("morgan", m.metric) for m in found.metrics]),
             "wl_ceiling": found.targets[0].wl_ceiling if len(found.targets) == 1 else None,
-            "seconds": seconds,
+            "seconds": found.times.total,
             "parameters": found.model.parameters,
             "base_models": names,
             "searched_on": searched_on,
@@ -340,8 +341,8 @@ def _print_training(model: Any, output: Path, listed: dict[str, object], as_json
         parts = counted(found.times.n_resumed, "part")
         verb = agreeing(found.times.n_resumed, "was", "were")
         show(f"{parts} of the search {verb} finished before, and kept")
-    if searched_on > MANY:
-        show(f"scored on one outer fold, as there are more than {MANY:,} graphs")
+    if len(found.folds) == 1:
+        show(f"scored on one outer fold, {found.folds[0].n_test} of {searched_on} graphs")
     if searched_on < found.n_graphs:
         show(f"chosen and scored on {searched_on} graphs, trained on all")
     if len(set(names)) > 1:
@@ -393,28 +394,9 @@ def fit_out_of_core(
         model = new_model(options, targets.classify)
         found = train_on_shards(model, read.graphs, targets)
     save_model(model, output)
-    names = [each.name for each in model.estimators_]
-    scores, n_held_out = {each.words: each.mean for each in found.metrics}, found.folds[0].n_test
-    seconds = {"read": read.seconds, "train": found.times.total or 0.0}
-    if as_json:
-        facts = {
-            "model": str(output),
-            "task": found.task,
-            "graphs": found.n_graphs,
-            "held_out": n_held_out,
-            "metric": found.metric,
-            "score": found.score,
-            "scores": scores,
-            "seconds": seconds,
-            "members": names,
-            "alphas": [each.alpha for each in model.estimators_],
-            "new_chunks": read.n_new,
-        }
-        typer.echo(json.dumps(facts | listed))
-    else:
-        for what, value in scores.items():
-            show(f"{what}, on {n_held_out} graphs held out  {value:.3f}")
-        if len(set(names)) > 1:
-            show(f"the average of: {'; '.join(names)}")
-        show(f"{found.n_graphs} graphs, {sum(seconds.values()):.1f} s, written to {output}")
+    times = msgspec.structs.replace(found.times, total=read.seconds + (found.times.total or 0.0))
+    found = msgspec.structs.replace(found, times=times)
+    alphas = [each.alpha for each in model.estimators_]
+    more = {"held_out": found.folds[0].n_test, "new_chunks": read.n_new, "alphas": alphas}
+    _print_training(model, found, output, listed | more, as_json)
     say(f"chunks are kept in {folder}; remove it when no other fit needs them", context.quiet)

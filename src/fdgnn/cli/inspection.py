@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from fdgnn.datasets import GraphTable
     from fdgnn.encoders.base import GraphKind
     from fdgnn.encoders.descriptors import DescriptorColumn
-    from fdgnn.encoders.registry import EncoderRecord
-    from fdgnn.evaluation.record import Evaluation, MetricScores
     from fdgnn.graphs import Array, GraphBatch
     from fdgnn.model_files import ModelInfo
     from fdgnn.model_files.description import EstimatorRecord
@@ -293,20 +291,18 @@ _VERTICES = {"labels": "vertex labels", "features": "features per vertex"}
 
 def model_in_words(info: ModelInfo) -> dict[str, object]:
     """Facts about a model by name, in the order in which they are shown."""
-    words: dict[str, object] = {"model": info.model or f"encoder {_kind(info.encoder)}"}
+    from fdgnn.cli.tables import score_lines
+
+    encoder = "" if info.encoder is None else info.encoder.kind
+    words: dict[str, object] = {"model": info.model or f"encoder {encoder}"}
     if info.model is not None:
-        words["targets" if len(info.targets) > 1 else "predicts"] = _targets(info)
+        words["predicts"] = [_target(each) for each in info.targets]
     found = info.evaluation
     if found is None and info.score is not None:
         how = "nested cross-validation" if info.nested else "of the training"
         words["score"] = f"{info.score:.4f} ({how})"
     if found is not None:
-        words["score"] = (
-            f"{_scores(found.metrics)} (nested cross-validation, {found.protocol.split})"
-        )
-        morgan = [found.baseline("morgan", each.metric) for each in found.metrics]
-        if known := [each for each in morgan if each is not None]:
-            words["Morgan counts"] = f"{_scores(known)} (in the same folds)"
+        words["scores"] = score_lines(found)
         if found.notes:
             words["notes"] = "; ".join(found.notes)
     if info.model is not None:
@@ -324,10 +320,6 @@ def model_in_words(info: ModelInfo) -> dict[str, object]:
     return words
 
 
-def _kind(encoder: EncoderRecord | None) -> str:
-    return "" if encoder is None else encoder.kind
-
-
 def _conformal(targets: Sequence[TargetRecord]) -> str:
     """Whether there are sets or intervals, and what they rest on."""
     counts = [sum(target.conformal) for target in targets if target.conformal is not None]
@@ -342,33 +334,14 @@ def _kind_in_words(kind: GraphKind) -> str:
     return f"{direction}, {inputs or 'nothing on vertices'}"
 
 
-def _targets(info: ModelInfo) -> str | list[str]:
-    """The only target, or one line for each."""
-    each = [_target(target, info.evaluation) for target in info.targets]
-    return each[0] if len(each) == 1 else each
-
-
-def _target(target: TargetRecord, evaluation: Evaluation | None) -> str:
+def _target(target: TargetRecord) -> str:
     what = "a number"
     if target.classes is not None:
         values = target.classes.values
         more = ", ..." if len(values) > _CLASSES else ""
         what = f"{len(values)} classes: {', '.join(map(str, values[:_CLASSES]))}{more}"
         what += ", with probabilities" if target.slope is not None else ""
-    if not target.name:
-        return what
-    scores = _scores([] if evaluation is None else evaluation.of_target(target.name).metrics)
-    return f"{target.name}: {what}" + (f"; {scores}" if scores else "")
-
-
-def _scores(scores: Sequence[MetricScores]) -> str:
-    """Write means over the outer folds, with their standard deviations."""
-    each = []
-    for one in scores:
-        if one.mean is not None:
-            deviation = "" if one.std is None else f" ± {one.std:.4f}"
-            each.append(f"{one.words} {one.mean:.4f}{deviation}")
-    return ", ".join(each)
+    return f"{target.name}: {what}" if target.name else what
 
 
 def _descriptor(column: DescriptorColumn) -> str:
