@@ -147,7 +147,7 @@ def test_unknown_labels_are_taken_and_the_number_of_rows_is_reported_once(
     assert [row["error"] for row in rows] == [""] * 6
     new = "vertex label 77 was not seen during fit"
     assert [row["warning"] for row in rows] == ["", new, "", "", new, ""]
-    assert fdgnn("predict", path, strange, *out, "-q").stderr == ""
+    assert fdgnn("predict", path, strange, *out, "-q", "--force").stderr == ""
     why = fdgnn("explain", path, strange, "-o", tmp_path / "why.jsonl", "--row", 0, "--row", 4)
     assert why.returncode == 0, why.stderr
     assert why.stderr.count("not seen during fit") == 1

@@ -91,9 +91,9 @@ class TrainingOptions:
             ("n_configurations", self.n_configurations),
         ):
             if value is not None and self.model != "paper":
+                given = f"{name}=False" if value is False else name
                 raise ValueError(
-                    f"`{name}={value}` is for `model='paper'`; `model={self.model!r}` has no such "
-                    "choice"
+                    f"`{given}` is for `model='paper'`; `model={self.model!r}` has no such choice"
                 )
         for name, least in (("n_configurations", 1), ("search_on", 1)):
             value = getattr(self, name)
