@@ -86,9 +86,9 @@ def test_a_changed_input_is_predicted_again_and_another_model_is_noticed(model, 
     assert_all_there(model, data, out, tmp_path)
     other = model.with_name("other.fdgnn")
     run = fdgnn("predict", other, data, "-o", out)
-    assert_one_clear_line(run, "a.csv", "another model", "--restart")
+    assert_one_clear_line(run, "a.csv", "another model", "--force")
     assert_all_there(model, data, out, tmp_path)
-    assert fdgnn("predict", other, data, "-o", out, "-q", "--restart").returncode == 0
+    assert fdgnn("predict", other, data, "-o", out, "-q", "--force").returncode == 0
     assert_all_there(other, data, out, tmp_path)
 
 
@@ -149,7 +149,7 @@ def test_formats_names_that_collide_and_options_that_need_a_directory(model, dat
     twin.write_text("smiles\nCC\n")
     run = fdgnn("predict", model, twin, data, "-o", tmp_path / "more")
     assert_one_clear_line(run, "would both be written")
-    for words in (["--cluster", "tcp://127.0.0.1:1"], ["--restart"], [data / "b.csv"]):
+    for words in (["--cluster", "tcp://127.0.0.1:1"], [data / "b.csv"]):
         run = fdgnn("predict", model, data / "a.csv", *words, "-o", tmp_path / "x.csv")
         assert_one_clear_line(run, "need a directory as output")
     assert_one_clear_line(fdgnn("predict", model, f"{data}/*.smi", "-o", out), "no file has such")

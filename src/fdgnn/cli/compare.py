@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fdgnn.cli.app import command, command_line, resumes_from, say, show
-from fdgnn.cli.evaluate import FILE, EvaluatedSplit, read_labeled
+from fdgnn.cli.evaluate import FILE, read_labeled
 from fdgnn.cli.options import (
     AsJson,
     AskedSplit,
@@ -18,8 +18,10 @@ from fdgnn.cli.options import (
     Jobs,
     ProtocolName,
     Quiet,
+    RunDirectory,
     Seed,
     SomeTargets,
+    SplitWords,
     asked_targets,
     library_options,
 )
@@ -36,7 +38,9 @@ def compare(
     how: FirstDataOptions,
     choice: Annotated[
         TrainingOptions,
-        library_options(TrainingOptions, "Targets and metrics", "task", "scoring", "class_weight"),
+        library_options(
+            TrainingOptions, "Targets and metrics", "task", "scoring", "class_weight", "transform"
+        ),
     ],
     target: SomeTargets = None,
     methods: Annotated[
@@ -48,10 +52,7 @@ def compare(
             "default fdgnn-auto,labels-rf,wl; for molecules fdgnn-auto,ecfp-lr,ecfp-rf,desc-gb.",
         ),
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Run directory, shared with 'evaluate'; by default runs/NAME."),
-    ] = None,
+    out: RunDirectory = None,
     protocol: Annotated[
         ProtocolName, typer.Option(help="How thoroughly FDGNN's own parameters are searched.")
     ] = "quick",
@@ -71,7 +72,7 @@ def compare(
             help="Choose the epochs of networks, or train for all published ones.",
         ),
     ] = True,
-    split: EvaluatedSplit = "random",
+    split: SplitWords = "random",
     time_limit: Annotated[float, typer.Option(min=1, help="Seconds per method.")] = 600.0,
     memory_limit: Annotated[float, typer.Option(min=1, help="Megabytes per method.")] = 4000.0,
     seed: Seed = 0,
@@ -101,7 +102,13 @@ def compare(
     if held_out.name == "time":
         raise ValueError("--split time is for fit; compare holds every graph out once")
     found = read_labeled(
-        data, asked_targets(target, None), how, context, columns=held_out.columns, task=choice.task
+        data,
+        asked_targets(target, None),
+        how,
+        context,
+        columns=held_out.columns,
+        task=choice.task,
+        transform=choice.transform,
     )
     targets = found.targets
     if len(targets.names) > 1:

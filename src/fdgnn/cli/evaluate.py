@@ -14,18 +14,21 @@ from fdgnn.cli.app import command, command_line, resumes_from, say, show
 from fdgnn.cli.options import (
     AsJson,
     AskedSplit,
+    Cluster,
     Data,
     FirstDataOptions,
     Force,
     Jobs,
     ProtocolName,
     Quiet,
+    RunDirectory,
+    ScoringChoice,
     Seed,
     SomeTargets,
+    SplitWords,
     TargetList,
     asked_targets,
     check_unused,
-    library_options,
     with_atoms_of,
 )
 from fdgnn.cli.output import check_outputs, report_rejects
@@ -47,14 +50,6 @@ if TYPE_CHECKING:
     from fdgnn.graphs import GraphBatch
     from fdgnn.targets import Targets
 
-EvaluatedSplit = Annotated[
-    str,
-    typer.Option(
-        metavar="random|scaffold|group COLUMN",
-        help="How graphs are held out: at random; molecules of one scaffold together; or rows with "
-        "one value in a column together.",
-    ),
-]
 FILE = "evaluation.json"  # in the run directory
 _LEAST = 4  # graphs of a class, for two folds inside of two
 
@@ -63,24 +58,10 @@ _LEAST = 4  # graphs of a class, for two folds inside of two
 def evaluate(
     data: Data,
     how: FirstDataOptions,
-    choice: Annotated[
-        TrainingOptions,
-        library_options(
-            TrainingOptions,
-            "Targets and metrics",
-            "task",
-            "scoring",
-            "threshold",
-            "class_weight",
-            "transform",
-        ),
-    ],
+    choice: ScoringChoice,
     target: SomeTargets = None,
     targets: TargetList = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Run directory; the same command resumes it. By default runs/NAME."),
-    ] = None,
+    out: RunDirectory = None,
     model: Annotated[
         ModelName | None,
         typer.Option(
@@ -105,7 +86,7 @@ def evaluate(
     units: Annotated[
         int | None, typer.Option(min=1, help="Neurons per layer; by default the paper's.")
     ] = None,
-    split: EvaluatedSplit = "random",
+    split: SplitWords = "random",
     splits: Annotated[
         Path | None,
         typer.Option(
@@ -115,9 +96,7 @@ def evaluate(
     ] = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
-    cluster: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler, or 'local' to start one.")
-    ] = None,
+    cluster: Cluster = None,
     page: WantPage = True,
     quiet: Quiet = False,
     as_json: AsJson = False,

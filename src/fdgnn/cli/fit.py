@@ -25,6 +25,7 @@ from fdgnn.cli.app import (
 from fdgnn.cli.options import (
     AsJson,
     AskedSplit,
+    Cluster,
     Data,
     FitDataOptions,
     Force,
@@ -35,9 +36,9 @@ from fdgnn.cli.options import (
     SomeTargets,
     SplitWords,
     TargetList,
+    TrainingChoice,
     asked_targets,
     check_unused,
-    library_options,
     with_atoms_of,
 )
 from fdgnn.cli.output import (
@@ -144,10 +145,7 @@ class ScaleOptions:
             "begin with; by default OUTPUT.work. All workers of a cluster must see it."
         ),
     ] = None
-    cluster: Annotated[
-        str | None,
-        typer.Option(help="Train on the Dask cluster with this scheduler address, or 'local'."),
-    ] = None
+    cluster: Cluster = None
 
     def wanted(self, data: str) -> bool:
         """Return whether training is to be out of core."""
@@ -161,23 +159,7 @@ def fit(
     data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
     how: FitDataOptions,
-    choice: Annotated[
-        TrainingOptions,
-        library_options(
-            TrainingOptions,
-            "What to train",
-            "task",
-            "model",
-            "scoring",
-            "threshold",
-            "class_weight",
-            "transform",
-            "handle_unknown",
-            "search",
-            "n_configurations",
-            "search_on",
-        ),
-    ],
+    choice: TrainingChoice,
     settings: Annotated[dict[str, Any], _settings()],
     scale: Annotated[ScaleOptions, OptionGroup.of(ScaleOptions, "Out of core")],
     target: SomeTargets = None,

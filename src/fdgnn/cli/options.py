@@ -13,6 +13,7 @@ import msgspec
 import typer
 
 from fdgnn.cli.app import OptionGroup, say
+from fdgnn.options import TrainingOptions
 from fdgnn.schema import ModelName, ReadOptions
 from fdgnn.texts import agreeing
 
@@ -60,6 +61,20 @@ FormulaGuard = Annotated[
     typer.Option(help="Begin text in CSV that a spreadsheet would run as a formula with a quote."),
 ]
 ProtocolName = Literal["paper", "quick"]
+Cluster = Annotated[
+    str | None, typer.Option(help="Address of a Dask scheduler, or 'local' to start one.")
+]
+Coverage = Annotated[
+    float | None,
+    typer.Option(
+        help="Also predict sets of classes, or intervals, that hold the truth in this share of "
+        "the rows, for instance 0.9."
+    ),
+]
+RunDirectory = Annotated[
+    Path | None,
+    typer.Option(help="Run directory; the same command resumes it.", show_default="runs/NAME"),
+]
 Like = Annotated[
     Path | None, typer.Option(help="A model file: read DATA as its training data was read.")
 ]
@@ -140,6 +155,21 @@ def _descriptions(kind: type) -> dict[str, str]:
     return found
 
 
+#: Of commands that train on targets, and of those that only choose by a metric.
+TrainingChoice = Annotated[
+    TrainingOptions,
+    library_options(
+        TrainingOptions, "What to train", "task", "model", "scoring", "threshold", "class_weight",
+        "transform", "handle_unknown", "search", "n_configurations", "search_on",
+    ),
+]  # fmt: skip
+ScoringChoice = Annotated[
+    TrainingOptions,
+    library_options(
+        TrainingOptions, "Targets and metrics", "task", "scoring", "threshold", "class_weight",
+        "transform",
+    ),
+]  # fmt: skip
 #: Of commands that read graphs for a model, which knows what they are made of.
 DataOptions = Annotated[ReadOptions, library_options(ReadOptions, _READING, *_FILE)]
 #: Of commands that decide how to read graphs.

@@ -13,6 +13,7 @@ import typer
 from fdgnn.cli.app import command, command_line, one_line, say
 from fdgnn.cli.options import (
     AsJson,
+    Coverage,
     DataOptions,
     FirstDataOptions,
     Force,
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
 WantPage = Annotated[
     bool, typer.Option("--report/--no-report", help="Write a report page into the directory.")
 ]
+PageOutput = Annotated[
+    Path, typer.Option("--output", "--out", "-o", help="The HTML file to write.")
+]
+Title = Annotated[str | None, typer.Option(help="The title of the page.")]
 PageFile = Annotated[
     Path | None, typer.Option("--report", help="Write a report page into this HTML file.")
 ]
@@ -201,9 +206,7 @@ def report(
         ),
     ],
     how: DataOptions,
-    output: Annotated[
-        Path, typer.Option("--output", "--out", "-o", help="The HTML file to write.")
-    ] = Path("report.html"),
+    output: PageOutput = Path("report.html"),
     data: Annotated[
         str | None,
         typer.Option(help="Graphs to try the model files on: a name, file or folder."),
@@ -213,7 +216,7 @@ def report(
     held_out: Annotated[
         bool, typer.Option("--held-out", help="The models have not seen these graphs in training.")
     ] = False,
-    title: Annotated[str | None, typer.Option(help="The title of the page.")] = None,
+    title: Title = None,
     force: Force = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -236,6 +239,10 @@ def report(
             raise ValueError("--data is for model files, but none is named; leave it out")
         found = [one for s in subjects for one in _with_data(s, data, how, held_out, context)]
     path = write_report(found, output, title=title)
+    _print_written(path, quiet, as_json)
+
+
+def _print_written(path: Path, quiet: bool, as_json: bool) -> None:
     size = path.stat().st_size
     say(f"written to {path}, {size / 1e6:.1f} MB; open it in a browser", quiet)
     if as_json:
@@ -292,9 +299,7 @@ def playground(
         ),
     ],
     how: FirstDataOptions,
-    output: Annotated[
-        Path, typer.Option("--output", "--out", "-o", help="The HTML file to write.")
-    ] = Path("play.html"),
+    output: PageOutput = Path("play.html"),
     data: Annotated[
         str | None,
         typer.Option(help="Graphs to choose from beside a model file: a name, file or folder."),
@@ -303,7 +308,7 @@ def playground(
         str | None,
         typer.Option(help="Column with the answers; of a model of several targets, which."),
     ] = None,
-    title: Annotated[str | None, typer.Option(help="The title of the page.")] = None,
+    title: Title = None,
     seed: Seed = 0,
     force: Force = False,
     quiet: Quiet = False,
@@ -339,10 +344,7 @@ def playground(
         say(f"fitted {counted(len(model.estimators_), 'model')} to {graphs!r}", quiet)
         answers = answers.of_target(0) if answers is not None and answers.flat else None
     path = write(output, model, graphs, answers, target=target, title=title, **more)
-    size = path.stat().st_size
-    say(f"written to {path}, {size / 1e6:.1f} MB; open it in a browser", quiet)
-    if as_json:
-        typer.echo(json.dumps({"output": str(path), "bytes": size}))
+    _print_written(path, quiet, as_json)
 
 
 def _model_of(subject: str) -> Any:
@@ -431,10 +433,7 @@ def serve(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
     workers: Annotated[int, typer.Option(min=1, help="Processes that answer requests.")] = 1,
-    coverage: Annotated[
-        float | None,
-        typer.Option(help="Also predict sets or intervals of this coverage, for instance 0.9."),
-    ] = None,
+    coverage: Coverage = None,
 ) -> None:
     """Serve predictions over HTTP: POST /predict with SMILES or graphs as JSON.
 

@@ -14,6 +14,8 @@ import typer
 from fdgnn.cli.app import command, name_options, resumes_from, say
 from fdgnn.cli.options import (
     AsJson,
+    Cluster,
+    Coverage,
     Data,
     DataOptions,
     Force,
@@ -64,13 +66,7 @@ def predict(
             min=1, help="Rows that are read, predicted and written at once; 1 for a slow pipe."
         ),
     ] = 2000,
-    coverage: Annotated[
-        float | None,
-        typer.Option(
-            help="Also give the set of classes, or the interval, that holds the truth in this "
-            "share of the rows, for instance 0.9."
-        ),
-    ] = None,
+    coverage: Coverage = None,
     by_class: Annotated[
         bool | None,
         typer.Option(
@@ -94,13 +90,7 @@ def predict(
         Literal["csv", "jsonl", "parquet"] | None,
         typer.Option(help="Of results in a directory; by default that of each input file."),
     ] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(help="Address of a Dask scheduler, whose workers read and write the shards."),
-    ] = None,
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Predict what is finished in a directory again.")
-    ] = False,
+    cluster: Cluster = None,
     jobs: Jobs = 1,
     force: Force = False,
     quiet: Quiet = False,
@@ -116,7 +106,7 @@ def predict(
     cannot be predicted. Of several targets each has its own columns, which end with its name.
 
     If the output is a directory, each input file becomes one file there, and a command that was
-    stopped resumes when it is repeated: finished files are kept.
+    stopped resumes when it is repeated: finished files are kept, unless --force is given.
     """
     from fdgnn import places
     from fdgnn.context import Context
@@ -132,8 +122,8 @@ def predict(
         raise ValueError(
             "--rejects is for one output file; a directory has its own folder for them"
         )
-    if not to_directory and (several or cluster is not None or restart or shard_format is not None):
-        what = "several input files" if several else "--cluster, --restart and --shard-format"
+    if not to_directory and (several or cluster is not None or shard_format is not None):
+        what = "several input files" if several else "--cluster and --shard-format"
         raise ValueError(f"{what} need a directory as output; give -o DIRECTORY/")
     kept = tuple(names_in(keep))
     classes = "auto" if by_class is None else by_class
@@ -147,7 +137,7 @@ def predict(
         options = {**msgspec.to_builtins(how), "chunk_size": chunk_size, "columns": kept}
         task = ShardTask.of(predictor, model.read_bytes(), options, formula_guard)
         shards = plan_shards(data, output, None if shard_format is None else f".{shard_format}")
-        summary = _predict_shards(task, shards, output, context, cluster, restart)
+        summary = _predict_shards(task, shards, output, context, cluster, force)
     else:
         with places.fetched(data[0]) as path, ExitStack() as stack:
             invalid = rejects_beside(output, rejects)
@@ -233,12 +223,12 @@ def _predict_shards(
     output: str,
     context: Context,
     cluster: str | None,
-    restart: bool,
+    force: bool,
 ) -> Summary:
     """Predict each input file into a file of a directory; return the summary of all."""
     from fdgnn.prediction.shards import predict_shards
 
-    found = predict_shards(task, shards, context, cluster=cluster, restart=restart)
+    found = predict_shards(task, shards, context, cluster=cluster, restart=force)
     counts = [record.counts for record in found.records.values()]
     summary = {name: sum(getattr(each, name) for each in counts) for name in COUNTED}
     lines = [

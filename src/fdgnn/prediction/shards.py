@@ -134,7 +134,7 @@ class ShardTask:
         if found.made_by != self.made_by:
             raise StudyError(
                 f"{shard.target}: it was predicted by another model or with other options; give "
-                "another directory, or --restart to predict all shards again"
+                "another directory, or --force to predict all shards again"
             )
         return found if found.stamp == now else None
 
