@@ -38,7 +38,7 @@ def test_what_is_chosen_on_some_graphs_is_fitted_on_all(model):
     evaluation = found.evaluation_
     assert (evaluation.protocol.n_searched, evaluation.n_graphs) == (40, 60)
     some = sample_of(targets, 40, 0)
-    of_some = train(GRAPHS[some], targets[some], TrainingOptions(model=model, n_configurations=2))
+    of_some = train(GRAPHS[some], targets[some], TrainingOptions(model=model, n_configurations=n))
     assert evaluation.targets == of_some.evaluation_.targets
     assert evaluation.model == of_some.evaluation_.model
     chosen = {m.name: m.alpha for m in of_some.estimators_}
