@@ -290,7 +290,7 @@ def data_of(
 
 def domain_of(n):
     """Two graphs that are out of domain."""
-    reason = "44 % of the surroundings of its vertices are in no training graph"
+    reason = "44 % of its substructures are in no training graph"
     return {
         "n_outside": 2,
         "error_outside": 0.5,

@@ -146,7 +146,7 @@ def test_words_say_how_new_and_beside_what():
     colors = GraphRegressor("wl").fit(graphs, y)
     (words,) = colors.out_of_domain(make_cycles([50])).values()
     share, limit = 100 * colors.novelty(make_cycles([50]))[0], 100 * colors._novelty.limit
-    assert words.startswith(f"{share:.0f} % of the surroundings of its vertices are in no training")
+    assert words.startswith(f"{share:.0f} % of its substructures are in no training")
     assert words.endswith(f"of 99 % of the training graphs at most {limit:.0f} % are in no other")
     (words,) = FDGNNRegressor(**SMALL).fit(graphs, y).out_of_domain(make_cycles([50])).values()
     assert "leverage 1, of 99 % of the training graphs at most 0" in words
@@ -160,7 +160,7 @@ def test_a_graph_of_which_nothing_is_known_is_always_told():
     assert model.novelty([new, alone[0]]).tolist() == [1, 0]
     why = model.out_of_domain([alone[0], new])
     assert list(why) == [1]
-    assert why[1].startswith("none of the surroundings of its vertices is in a training graph")
+    assert why[1].startswith("none of its substructures is in a training graph")
 
 
 def test_the_limit_is_that_of_99_percent():

@@ -758,7 +758,7 @@ def test_coverage_and_graphs_out_of_domain(whole):
     ]
     caption = whole.caption("domain-0")
     assert caption.startswith("2 of 188 graphs, 1.1 %, are out of the model's applicability domain")
-    assert "The farthest is graph 3: 44 % of the surroundings of its vertices are" in caption
+    assert "The farthest is graph 3: 44 % of its substructures are" in caption
     assert caption.endswith("Of these graphs 50.0 % are predicted wrongly, of the others 12.5 %.")
     head, first, second = whole.rows("domain-0")
     assert (head[-1], first[:2], first[-1]) == ("applicability score", ["3", "g3"], "44 %")

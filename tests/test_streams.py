@@ -60,7 +60,7 @@ def test_an_output_that_is_a_device_is_not_taken_for_a_directory(place):
 
 def test_a_reader_that_has_seen_enough_ends_the_command_without_a_word(place):
     run = in_a_shell(place, "predict model table.csv --chunk-size 1 -q | head -1")
-    assert run.stdout.startswith("row,prediction")
+    assert run.stdout.startswith("row,smiles,prediction")
     assert "Error" not in run.stderr
 
 

@@ -1,4 +1,4 @@
-r"""How unlike its training graphs a graph is: a number from 0 to 1, and when it is worth a word.
+r"""The applicability domain: how much of a graph no training graph has, from 0 to 1.
 
 *Where a model has WL features*, novelty is the share of a graph's WL features that no training
 graph has: one feature for each vertex, iteration and channel. A training graph is compared with all
@@ -12,9 +12,9 @@ graphs in a linear regression on its encoder's n x H features, centered to Z::
 For a training graph left out, l / (1 + l) is its own leverage (by Sherman and Morrison), so that
 nothing has to be left out. d is small, and keeps columns apart that are almost the same.
 
-A graph is *unlike* the training graphs if its novelty is beyond that of 99 % of them. Of graphs
+A graph is *out of domain* if its novelty is beyond that of 99 % of the training graphs. Of graphs
 that come as the training graphs did, about 1 % are. A graph without any WL label of a training
-graph is always unlike them, also where the training graphs have nothing in common.
+graph is always out of domain, also where the training graphs have nothing in common.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from fdgnn.linear.passes import SparseRows
 from fdgnn.records import cached_property
 from fdgnn.threads import one_blas_thread
 
-USUAL = 0.99  # the share of training graphs that are not unlike the others
+USUAL = 0.99  # the share of training graphs that are in the domain of the others
 ALL_NEW = 1.0  # the novelty of a graph of which nothing is known; a leverage never has it
 MOST_FEATURES = 2_000  # for a leverage, which needs a matrix of this size squared
 MOST_KEPT = 2**20  # numbers that are kept until they are asked for: some megabytes
@@ -48,13 +48,13 @@ Words = npt.NDArray[np.uint64]
 
 
 class NoveltyMeasure(Protocol):
-    """A way to tell how unlike the training graphs others are."""
+    """A measure of the novelty of graphs."""
 
     def of(self, encoder: Encoder, graphs: GraphBatch, X: Features) -> Floats:
-        """Give the novelty (n,) of graphs with these features."""
+        """Return the novelty (n,) of graphs with these features."""
 
     def in_words(self, value: float, limit: float) -> str:
-        """Say why a graph is unlike the training graphs."""
+        """Return why a graph is out of domain."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class SeenFeatures:
 
     @classmethod
     def fit(cls, counts: sp.csr_array) -> tuple[SeenFeatures, Floats]:
-        """Keep what counts (n, P) have; give the novelty of each row beside the other rows, too."""
+        """Keep what counts (n, P) have; return the novelty of each row beside the others."""
         columns, often = np.unique(counts.indices[counts.data != 0], return_counts=True)
         alone = columns[often == 1]
         seen = cls.of_columns(columns, counts.shape[1])
@@ -87,27 +87,27 @@ class SeenFeatures:
         return cls(words)
 
     def of(self, encoder: Encoder, graphs: GraphBatch, X: Features) -> Floats:
-        """Give the share of counts in columns that no training graph has, (n,)."""
+        """Return the share of counts in columns that no training graph has, (n,)."""
         counts = encoder.counted(graphs, X)
         word, bit = _bit_of(counts.indices)
         return _share(counts, (self.words[word] & bit) == 0)
 
     def in_words(self, value: float, limit: float) -> str:
-        """Say why a graph is unlike the training graphs."""
+        """Return why a graph is out of domain."""
         if value >= ALL_NEW:
             return (
-                "none of the surroundings of its vertices is in a training graph, so that the "
-                "model has learned nothing about it"
+                "none of its substructures is in a training graph: the model has learned nothing "
+                "about it"
             )
         return (
-            f"{_percent(value)} of the surroundings of its vertices are in no training graph; of "
+            f"{_percent(value)} of its substructures are in no training graph; of "
             f"{_percent(USUAL)} of the training graphs at most {_percent(limit)} are in no other"
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Leverage:
-    """What the leverage of other graphs needs to know of the training graphs' features."""
+    """The leverage of graphs among the training graphs, by their mean and scatter."""
 
     n_graphs: int
     mean: Floats  # (H,)
@@ -115,7 +115,7 @@ class Leverage:
 
     @classmethod
     def fit(cls, X: Floats) -> tuple[Leverage, Floats]:
-        """Keep what features (n, H) have; give the leverage of each row, too."""
+        """Keep what features (n, H) have; return the leverage of each row."""
         mean = X.sum(axis=0) / len(X)
         Z = X - mean
         gram = Z.T @ Z
@@ -128,17 +128,17 @@ class Leverage:
         return found, _lengths(factor, Z, len(X))
 
     def of(self, encoder: Encoder, graphs: GraphBatch, X: Features) -> Floats:
-        """Give the leverage that graphs would have, (n,)."""
+        """Return the leverage that graphs would have, (n,)."""
         with np.errstate(over="ignore", invalid="ignore"):  # training graphs may be all alike
             lengths = self.lengths(np.asarray(X))
             return np.where(np.isfinite(lengths), lengths / (1.0 + lengths), ALL_NEW)
 
     def lengths(self, X: Floats) -> Floats:
-        """Give l(x) of features (n, H)."""
+        """Return l(x) of features (n, H)."""
         return _lengths(self.factor, X - self.mean, self.n_graphs)
 
     def in_words(self, value: float, limit: float) -> str:
-        """Say why a graph is unlike the training graphs."""
+        """Return why a graph is out of domain."""
         return (
             f"its features are far from those of the training graphs: leverage {value:.2g}, of "
             f"{_percent(USUAL)} of the training graphs at most {limit:.2g}"
@@ -146,7 +146,7 @@ class Leverage:
 
 
 class Novelty:
-    """How unlike the training graphs others are, by the features of one of a model's estimators.
+    """The novelty of graphs, by the features of one of a model's estimators.
 
     Training graphs are compared with each other when that is first needed: most models that are
     trained, in a search or a cross-validation, never need it. Until then small features are kept.
@@ -157,7 +157,7 @@ class Novelty:
         Position in `estimators_`: the first with WL features, or else the first.
     measure : SeenFeatures or Leverage
     limit : float
-        The novelty beyond which a graph is told to be unlike the training graphs.
+        The novelty beyond which a graph is out of domain.
     """
 
     def __init__(self, estimator: int, learn: Callable[[], _Learned]) -> None:
@@ -165,7 +165,7 @@ class Novelty:
 
     @classmethod
     def known(cls, estimator: int, measure: NoveltyMeasure, limit: float) -> Novelty:
-        """Take a measure, and the limit that goes with it."""
+        """Return the novelty of a measure, and the limit that goes with it."""
         return cls(estimator, lambda: _Learned(measure, limit))
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
@@ -173,12 +173,12 @@ class Novelty:
 
     @property
     def measure(self) -> NoveltyMeasure:
-        """How unlike the training graphs a graph is."""
+        """The measure of novelty."""
         return self._learned.measure
 
     @property
     def limit(self) -> float:
-        """The novelty beyond which a graph is told to be unlike the training graphs."""
+        """The novelty beyond which a graph is out of domain."""
         return self._learned.limit
 
     @property
@@ -216,17 +216,17 @@ class Novelty:
         return cls(number, lambda: learned)
 
     def of(self, encoder: Encoder, graphs: GraphBatch, encoding: Encoding) -> Floats:
-        """Give the novelty of checked graphs, (n,), by the encoder of `estimator`."""
+        """Return the novelty of checked graphs, (n,), by the encoder of `estimator`."""
         return self.measure.of(encoder, graphs, encoding.features[0])
 
     def told(self, values: Floats) -> dict[int, str]:
-        """Positions of graphs that are unlike the training graphs, and why, in words."""
+        """Return the positions of graphs that are out of domain, and why."""
         beyond = np.flatnonzero((values > self.limit) | (values >= ALL_NEW))
         return {int(g): self.measure.in_words(float(values[g]), self.limit) for g in beyond}
 
 
 class _Learned(NamedTuple):
-    """What training graphs say of the novelty of others."""
+    """A measure, its limit, and the novelty of the training graphs."""
 
     measure: NoveltyMeasure
     limit: float
@@ -238,7 +238,7 @@ def _compared(measure: NoveltyMeasure, own: Floats) -> _Learned:
 
 
 def _lengths(factor: Floats, centered: Floats, n_graphs: int) -> Floats:
-    """Give l(x) of features (n, H) less their mean in training."""
+    """Return l(x) of features (n, H) less their mean in training."""
     Z, _ = lapack.dtrtrs(factor, centered.T, lower=True)
     return np.asarray(1.0 / n_graphs + (Z**2).sum(axis=0))
 

@@ -68,7 +68,7 @@ class Neighbors:
 
 @dataclass(frozen=True, eq=False)
 class TrainingGraphs:
-    """What a model with kernels keeps of its training graphs, beside their features.
+    """The training graphs that a model with kernels keeps, beside their features.
 
     Attributes
     ----------

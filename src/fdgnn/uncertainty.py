@@ -1,4 +1,4 @@
-r"""What a model's outputs mean for one target, and how far they can be relied on.
+r"""Uncertainty: probabilities, decision thresholds, and conformal sets and intervals.
 
 *Probabilities* are learned from out-of-fold outputs s (n, q), with one number a > 0::
 
@@ -75,14 +75,14 @@ def _evidence(outputs: Floats) -> Floats:
 
 
 def _softmax(Z: Floats) -> Floats:
-    """The bits of SciPy's, without the import, which takes longer than most predictions."""
+    """Return SciPy's softmax, bit for bit; importing that takes longer than most predictions."""
     shifted = np.exp(Z - Z.max(axis=1, keepdims=True))
     return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True, eq=False)
 class ConformalScores:
-    """How far held-out predictions were from the truth, by class or by output of a regression.
+    """Conformal scores: distances of out-of-fold predictions from the truth, sorted.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class ConformalScores:
 
 
 def check_coverage(coverage: Any) -> float:
-    """Give a coverage as a number, or raise ValueError unless it is between 0 and 1."""
+    """Return a coverage as a number, or raise ValueError unless it is between 0 and 1."""
     number = isinstance(coverage, Real) and not isinstance(coverage, bool)
     if not number or not 0 < float(coverage) < 1:
         raise ValueError(

@@ -394,7 +394,7 @@ def _check_rows(wanted: set[int], n_rows: int) -> None:
 
 
 def _of_target(model: Any, target: str | None) -> Any:
-    """Give the model of the target that is asked for; of a single one there is no choice."""
+    """Return the model of the target that is asked for."""
     if len(model.targets_) > 1 and target is None:
         names = ", ".join(each.name for each in model.targets_)
         raise ValueError(f"the model has several targets, {names}; name one by --target")

@@ -519,7 +519,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         return found if block is None else block.unknown_labels(graphs) | found
 
     def novelty(self, X: Any, errors: str = "raise") -> Floats:
-        """How unlike the training graphs each graph is, (n_graphs,), from 0 to 1.
+        """Return the applicability-domain score of each graph, (n_graphs,), from 0 to 1.
 
         The share of what the graph has that no training graph has, or, for a model without
         WL features, its leverage (`fdgnn.applicability`). `errors` is that of `outputs`.
@@ -542,7 +542,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
     def out_of_domain(self, X: Any) -> dict[int, str]:
         """Return the positions of graphs outside the applicability domain, and why.
 
-        They are more unlike the training graphs than 99 % of these are among each other, or a
+        Their novelty is beyond that of 99 % of the training graphs among each other, or a
         number among their descriptors is beyond those of all training graphs.
         """
         graphs = self._check_graphs(X)

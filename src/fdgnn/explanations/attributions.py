@@ -364,7 +364,7 @@ def chunks(graphs: GraphBatch) -> Iterator[tuple[GraphBatch, Ints]]:
 
 
 def _with_edges(model: Any, graph: Graph, number: int, explanation: Explanation) -> Explanation:
-    """Take each edge away alone, both ways if undirected, and see what is left of the score."""
+    """Add the effects of removing each edge alone, both ways if undirected."""
     arcs = np.asarray(graph.edge_index)
     edges = arcs if graph.directed else arcs[:, arcs[0] <= arcs[1]]
     at_once = max(1, _AT_ONCE // (arcs.shape[1] + int(graph.n_vertices or 0)))

@@ -183,7 +183,7 @@ def _scores(model: Any, graphs: Any) -> Floats:
 
 
 def _in_domain_first(model: Any, chosen: list[Counterfactual]) -> list[Counterfactual]:
-    """Say which counterfactuals are out of domain, and put them after the others."""
+    """Sort counterfactuals: those out of domain come last, with the reason."""
     if not chosen:
         return []
     why = model.out_of_domain([one.graph for one in chosen])

@@ -393,7 +393,7 @@ class View:
 
 
 def views_of(explanation: Explanation, vertex: str = "vertex") -> list[View]:
-    """Give contributions, and where groups were asked for, what is lost by deletion.
+    """Return the views of an explanation: contributions, and, with groups, leave-out effects.
 
     `vertex` is what a vertex is called; those of molecules are atoms.
     """
@@ -432,7 +432,7 @@ def relative(explanation: Explanation) -> Floats:
 
 
 def group_values(explanation: Explanation) -> Floats:
-    """Give each vertex the effect of its group; of several, the one that is largest in size."""
+    """Return for each vertex the effect of its group; of several, the largest in size."""
     values = np.zeros(len(explanation.vertices))
     for group in sorted(explanation.groups, key=lambda group: abs(group.effect)):
         values[group.vertices] = group.effect
@@ -443,7 +443,7 @@ def group_values(explanation: Explanation) -> Floats:
 
 
 def place_vertices(graph: Graph) -> Floats:
-    """Give places (n_vertices, 2), in units of a typical edge; equal graphs get equal places."""
+    """Return places (n_vertices, 2) in units of a typical edge; equal graphs have equal places."""
     check_networkx()
     batch = GraphBatch.from_graphs([graph])
     n, edges = batch.n_vertices, _edges(batch)

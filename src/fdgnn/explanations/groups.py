@@ -48,7 +48,7 @@ GroupsOfGraph = Mapping[str, Any] | Sequence[VertexGroup]
 
 
 def checked_groups(given: Sequence[GroupsOfGraph], graphs: GraphBatch) -> list[list[VertexGroup]]:
-    """Give the groups of each graph, or raise an error that names graph and group."""
+    """Return the groups of each graph, or raise an error that names graph and group."""
     _check_entries(given, len(graphs))
     sizes = np.diff(graphs.vertex_offsets).tolist()
     return [
@@ -60,7 +60,7 @@ def checked_groups(given: Sequence[GroupsOfGraph], graphs: GraphBatch) -> list[l
 def groups_of_some(
     given: Sequence[GroupsOfGraph], rows: Sequence[int], n_graphs: int
 ) -> list[GroupsOfGraph]:
-    """Give the groups of some of so many graphs."""
+    """Return the groups of some of so many graphs."""
     _check_entries(given, n_graphs)
     return [given[row] for row in rows]
 
@@ -91,7 +91,7 @@ def _checked(graph: int, name: str, vertices: Any, n_vertices: int) -> VertexGro
 
 
 def without_vertices(graph: Graph, gone: Ints) -> Graph:
-    """Give the graph without some vertices and all edges at them; all else is as it was."""
+    """Return the graph without some vertices and all edges at them."""
     kept = np.ones(int(graph.n_vertices or 0), dtype=bool)
     kept[gone] = False
     arcs = np.asarray(graph.edge_index)
@@ -117,7 +117,7 @@ def without_vertices(graph: Graph, gone: Ints) -> Graph:
 
 
 def connected_parts(graph: Graph) -> list[VertexGroup]:
-    """Take a graph apart where a single edge holds it together.
+    """Return the parts of a graph that single edges hold together.
 
     A *block* is what stays connected whichever one of its edges is cut, such as rings that share
     an edge. What is in no block is a *branch*: the trees that hang on blocks and between them.
@@ -135,7 +135,7 @@ def connected_parts(graph: Graph) -> list[VertexGroup]:
 
 
 def connected_pieces(A: sp.csr_array, vertices: Ints) -> list[Ints]:
-    """Give the connected components of the graph A that is left of some vertices."""
+    """Return the connected components of some vertices of the graph A."""
     n, number = connected_components(A[vertices][:, vertices], directed=False)
     return [vertices[number == piece] for piece in range(n)]
 
@@ -285,7 +285,7 @@ def molecule_groups(
 
 
 def atom_symbols(molecule: Any) -> list[str]:
-    """Give the element of each atom, for tables where vertices have numbers instead of labels."""
+    """Return the element of each atom."""
     return [atom.GetSymbol() for atom in _molecule(molecule).GetAtoms()]
 
 
@@ -296,7 +296,7 @@ def check_smarts(smarts: Sequence[str]) -> None:
 
 
 def name_of_smarts(smarts: str) -> str:
-    """Give what follows a SMARTS after a space, or the SMARTS itself."""
+    """Return what follows a SMARTS after a space, or the SMARTS itself."""
     pattern, name = _pattern_and_name(smarts)
     return name or pattern
 

@@ -39,7 +39,7 @@ from fdgnn.graphs.smiles import pharmacophore_names
 def _first_label_in_words(
     encoder: WLCounts, graphs: GraphBatch, channel: str, names: Mapping[str, str]
 ) -> list[str]:
-    """Say what the first WL label of each vertex means, in one channel."""
+    """Return the meaning of the first WL label of each vertex, in one channel."""
     if channel == "label":
         return _labels_in_words(graphs, names)
     if channel == "element" and graphs.labels is not None:
@@ -57,14 +57,14 @@ def _first_label_in_words(
 
 
 def _labels_in_words(graphs: GraphBatch, names: Mapping[str, str]) -> list[str]:
-    """Say the label of each vertex; `names` is what labels, as text, are called."""
+    """Return the label of each vertex in words; `names` is what labels, as text, are called."""
     assert graphs.labels is not None
     texts = [str(label) for label in graphs.labels.tolist()]
     return [names.get(text, f"label {text}") for text in texts]
 
 
 def _features_in_words(graphs: GraphBatch, channel: str) -> list[str]:
-    """Say in which bin a feature of each vertex is."""
+    """Return in words in which bin a feature of each vertex is."""
     assert graphs.features is not None
     name, _, coarse = channel.partition(", ")
     if name == "features":
@@ -75,7 +75,7 @@ def _features_in_words(graphs: GraphBatch, channel: str) -> list[str]:
 
 
 def _structure_in_words(graphs: GraphBatch, channel: str, n_jobs: int | None) -> list[str]:
-    """Say the bin of a number, or of two, that describes the neighborhood of each vertex."""
+    """Return the bin of one or two numbers that describe the neighborhood of each vertex."""
     numbers = structure_numbers(graphs, n_jobs)
     numbers["log degree"] = numbers["degree"]
     parts = [
@@ -85,7 +85,7 @@ def _structure_in_words(graphs: GraphBatch, channel: str, n_jobs: int | None) ->
 
 
 def reach(channel: str) -> int:
-    """How many steps from its vertex the first color of a channel looks."""
+    """Return how many steps from its vertex the first WL label of a channel sees."""
     found = [steps for part, steps in _REACH.items() if part in channel]
     return max(found, default=0)
 
@@ -450,7 +450,7 @@ class _Writer:
         self.encoders = [e for fitted in model.estimators_ for e in _wl_encoders(fitted.encoder)]
 
     def told(self, number: int, chosen: list[_Chosen]) -> list[Substructure]:
-        """Give the records of chosen colors; colors that say the same become one."""
+        """Return the records of chosen WL labels; those that say the same become one."""
         records: dict[Any, Substructure] = {}
         for one in (self._substructure(number, each) for each in chosen):
             key = (one.words, one.n_graphs, one.graph, one.vertices.tobytes())

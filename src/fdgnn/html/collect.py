@@ -160,7 +160,7 @@ def report_data(
             baseline=baseline,
             confusion=_confusion(found),
             calibration=_calibration(found),
-            coverages=_coverages(model, found, out_of_fold, unseen),
+            coverages=_coverages(model, found, graphs, out_of_fold, unseen),
             domain=None
             if out_of_fold or not (unseen or truth is None)
             else _domain(model, found, graphs, ids),
@@ -427,10 +427,15 @@ def _calibration(found: Predictions) -> Calibration | None:
 
 
 def _coverages(
-    model: Any, found: Predictions, out_of_fold: OutOfFold | None, unseen: bool
+    model: Any,
+    found: Predictions,
+    graphs: GraphBatch,
+    out_of_fold: OutOfFold | None,
+    unseen: bool,
 ) -> list[Coverage]:
     """Measure prediction sets or intervals: of the model, or of each fold by the other folds."""
     distances = None if found.probabilities is None else 1.0 - found.probabilities
+    difficulty: Any = 1.0
     if found.classes and distances is None:
         return []
     if out_of_fold is None:
@@ -438,6 +443,8 @@ def _coverages(
             return []
         scores = {0: model.targets_[0].scores}
         fold = np.zeros(len(found.outputs), dtype=np.int64)
+        if found.regression and scores[0] is not None:
+            difficulty = model.answers(graphs).difficulty[:, 0]
     else:
         own = found.errors
         if distances is not None and found.actual is not None:
@@ -451,7 +458,7 @@ def _coverages(
     measured = []
     for share in COVERAGES:
         try:
-            limit = np.array([scores[f].limit(share) for f in fold.tolist()])
+            limit = difficulty * np.array([scores[f].limit(share) for f in fold.tolist()])
         except ValueError:  # too few graphs to promise so much
             continue
         covered = empty = None
@@ -460,6 +467,8 @@ def _coverages(
             size = 2 * limit
         else:
             sets = distances <= limit[:, None]
+            if out_of_fold is None:
+                sets = model.targets_[0].sets(found.outputs, share)
             covered = None if found.actual is None else _at(sets, found.actual)
             size, empty = sets.sum(axis=1), short((~sets.any(axis=1)).mean())
         measured.append(

@@ -55,7 +55,7 @@ class PredictedRows:
 
 
 class RowCounts(Record, frozen=True, kw_only=True):
-    """How many rows were predicted, and how many of them have something to report."""
+    """Counts of rows that were predicted, and of those with something to report."""
 
     rows: int = 0
     rejected: int = 0
@@ -133,7 +133,7 @@ class Predictor:
 
     @property
     def options(self) -> tuple[Any, ...]:
-        """What makes predictions differ, beside the model."""
+        """The options on which predictions depend, beside the model."""
         return (self.coverage, self.by_class, self.neighbors, self.keep, self.precision)
 
     @cached_property

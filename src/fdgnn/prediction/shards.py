@@ -39,7 +39,7 @@ _RECORDS = ".fdgnn"
 
 
 class ShardRecord(Record, frozen=True, kw_only=True):
-    """What is known of a finished shard."""
+    """The record of a finished shard."""
 
     stamp: str  # of the input
     made_by: str  # a hash of the model and of the options
@@ -71,7 +71,7 @@ class PredictedShard:
 
 @dataclass(frozen=True)
 class ShardTask:
-    """How each shard is predicted; it can be sent to other processes and machines."""
+    """The task of predicting shards; it can be sent to other processes and machines."""
 
     predictor: Predictor
     made_by: str
