@@ -117,7 +117,7 @@ def test_of_an_ensemble_the_base_models_are_shown_that_a_page_can_run(motifs, tm
     model = AutoGraphClassifier(candidates, random_state=0).fit(graphs, y)
     kept = [each.name for each in model.estimators_ if each.name != "sizes"]
     assert 1 <= len(kept) < len(model.estimators_)
-    with pytest.warns(FDGNNWarning, match="cannot run sizes: scores and prob") as told:
+    with pytest.warns(FDGNNWarning, match="cannot run 'sizes': scores and prob") as told:
         path = playground.write(tmp_path / "play.html", model, graphs, y)
     assert told[0].filename == __file__
     content = content_of(path)[0]

@@ -13,7 +13,6 @@ from commands import assert_one_clear_line, fdgnn
 from fdgnn import load_model, model_info, read_graphs
 from fdgnn.datasets import make_random_graphs
 from fdgnn.exceptions import DatasetFormatError
-from fdgnn.html.words import significant
 from fdgnn.tasks import table_targets
 
 N = 60
@@ -273,6 +272,7 @@ def test_a_page_calls_accuracy_what_is_accuracy_whatever_models_were_chosen_by(f
     scores = json.loads(run.stdout)["scores"]
     assert list(scores) == ["log loss", "accuracy", "balanced accuracy", "ROC AUC"]
     html = page.read_text().replace("\xa0", " ")
-    assert f'class="value">{significant(scores["log loss"])} <' in html  # the chosen metric first
-    assert f"accuracy {100 * scores['accuracy']:.2f} ± " in html
-    assert f"ROC AUC {100 * scores['ROC AUC']:.2f} ± " in html
+    assert f'class="value">{scores["log loss"]:.3f} <' in html  # the chosen metric first
+    for name in ("accuracy", "ROC AUC"):
+        assert f"{name}, %</th>" in html
+        assert f">{100 * scores[name]:.2f} ± " in html

@@ -320,7 +320,7 @@ def one_model(model: Any, target: Any = None) -> tuple[Any, list[str]]:
     shown.estimators_ = able
     note = (
         f"Of the model's {plural(len(model.estimators_), 'base model')} this page averages "
-        f"{len(able)}, because it cannot run {listed(dict.fromkeys(lost))}: scores and "
+        f"{len(able)}, because it cannot run {listed(map(repr, dict.fromkeys(lost)))}: scores and "
         "probabilities are not those of the whole model."
     )
     return shown, [note]

@@ -7,7 +7,7 @@ const MOST_NAMES = 100; // vertices of a graph whose names are shown
 const MOST_INSIDE = 2, MOST_BELOW = 12; // letters: a longer name stands below its vertex
 
 // The window onto a graph: all vertices with some room, and no smaller than `least`.
-export function windowOf(vertices, room = 0.9, least = [6, 4]) {
+export function windowOf(vertices, room = 1.1, least = [6, 4]) {
   if (!vertices.length) return { x: -3, y: -2, width: 6, height: 4 };
   const [[x, width], [y, height]] = ["x", "y"].map((axis, k) => {
     const at = vertices.map((v) => v[axis]), low = Math.min(...at), high = Math.max(...at);
