@@ -99,7 +99,7 @@ def of_intervals(model, graphs, y):
     """Intervals of the model, and such of one width, from the same out-of-fold errors."""
     found, predicted, novelty = {}, model.predict(graphs), model.novelty(graphs)
     quarters = np.array_split(np.argsort(novelty, kind="stable"), 4)
-    errors = ConformalScores.of([model.training_graphs_.errors[:, 0]])
+    errors = ConformalScores.of([model._training_graphs.errors[:, 0]])
     for coverage in COVERAGES:
         own = model.predict_interval(graphs, coverage).T
         reach = errors.limit(coverage)

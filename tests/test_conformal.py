@@ -205,7 +205,7 @@ def test_intervals_are_wider_where_errors_are_larger(name):
 def test_the_difficulty_of_a_training_graph_does_not_depend_on_its_own_fold():
     graphs, y, _ = noisy_numbers(100)
     model = regressor("wl", intervals=True, random_state=0).fit(graphs, y)
-    kept, models = model.training_graphs_, [model.estimators_[0]]
+    kept, models = model._training_graphs, [model.estimators_[0]]
     fold, own = shuffled_folds(100, model.seed_), model._novelty.of_training
     found = training_conditions(models, own, kept.errors, fold)[0]
     others = kept.errors.copy()

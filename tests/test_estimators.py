@@ -48,12 +48,13 @@ def test_classifier_is_the_paper_line_by_line(labeled, n_classes):
     graphs, y = labeled[0], labeled[1] % n_classes
     model = FDGNNClassifier(alpha=0.1, solver="paper", **SMALL).fit(graphs, y)
     states = [reference.embed_graph(g, model.layers_, graphs.label_values)[0] for g in graphs]
-    features = np.array([np.tanh(model.projection_ @ s[-1].sum(axis=0)) for s in states])
+    W_phi = model.estimators_[0].expansion.projection_
+    features = np.array([np.tanh(W_phi @ s[-1].sum(axis=0)) for s in states])
     _, targets = code_classes(y)
     W_Y, b = reference.tikhonov(features, targets, 0.1)
     np.testing.assert_allclose(model.coef_, W_Y, atol=1e-6)
     np.testing.assert_allclose(model.intercept_, b, atol=1e-6)
-    outputs = np.array([reference.output(s, model.projection_, W_Y, b) for s in states])
+    outputs = np.array([reference.output(s, W_phi, W_Y, b) for s in states])
     decision = outputs[:, 0] if n_classes == 2 else outputs
     np.testing.assert_allclose(model.decision_function(graphs), decision, atol=1e-5)
     expected = decision > 0 if n_classes == 2 else outputs.argmax(axis=1)
@@ -224,7 +225,9 @@ def test_refitting_gives_the_same_bits(labeled, random_state):
 
 def test_no_random_state_means_another_network_each_time(motifs):
     one, other = (FDGNNClassifier(n_units=10).fit(*motifs) for _ in range(2))
-    assert not np.array_equal(one.projection_, other.projection_)
+    assert not np.array_equal(
+        one.estimators_[0].expansion.projection_, other.estimators_[0].expansion.projection_
+    )
     assert get_tags(one).non_deterministic
 
 

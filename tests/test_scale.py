@@ -159,7 +159,7 @@ def test_a_reservoir_has_the_random_features_that_are_asked_for(shards, tmp_path
     found = trained(
         shards, tmp_path / "w", FDGNNRegressor(n_units=10, n_projections=30, random_state=0), "size"
     )
-    assert found.projection_.shape == (30, 10)
+    assert found.estimators_[0].expansion.projection_.shape == (30, 10)
 
 
 def test_several_targets_with_unknown_values(shards, tmp_path):

@@ -18,6 +18,7 @@ from fdgnn import (
     GraphClassifier,
     GraphRegressor,
     KernelRidge,
+    Ridge,
     WLCounts,
     load_model,
     metrics,
@@ -403,3 +404,13 @@ def test_folds_with_one_class_are_not_ranked():
     cv = KFold(3)  # not shuffled: the first and the last fold have one class only
     found = few(scoring="roc_auc").set_params(cv=cv).fit(graphs[order], y[order])
     assert np.isfinite(found.best_score_)
+
+
+def test_a_scoring_without_a_choice_is_an_error(rare):
+    graphs, y = rare
+    model = GraphClassifier("wl", Ridge(alpha=1.0), scoring="roc_auc", random_state=0)
+    with pytest.raises(ValueError, match=r"scoring='roc_auc' has no effect, because .* alpha"):
+        model.fit(graphs, y)
+    found = FDGNNSearchCV(model, alphas=[0.1, 1.0], cv=3, random_state=0).fit(graphs, y)
+    again = clone(found.best_estimator_).fit(graphs, y)  # its alpha is given, without a scoring
+    np.testing.assert_allclose(again.outputs(graphs), found.best_estimator_.outputs(graphs))

@@ -237,9 +237,9 @@ def train(
     searched = None if some is None else len(some)
     seconds = time.perf_counter() - start
     model = search.best_estimator_
-    kept = model.training_graphs_
+    kept = model._training_graphs
     if ids is not None and kept is not None:
-        model.training_graphs_ = replace(kept, ids=as_text([ids[i] for i in order]))
+        model._training_graphs = replace(kept, ids=as_text([ids[i] for i in order]))
     model.evaluation_ = msgspec.structs.replace(
         found,
         n_graphs=len(graphs),

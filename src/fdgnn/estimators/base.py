@@ -81,14 +81,13 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
     n_jobs: int | None
     threshold: str | None = None
     class_weight: Any = None
-    target_transform: str | None = None
 
     _graph_kind: GraphKind
     input_schema_: InputSchema | None
     seed_: np.random.SeedSequence
     estimators_: tuple[FittedModel, ...]
     targets_: tuple[FittedTarget, ...]
-    training_graphs_: TrainingGraphs | None = None  # of models with kernels
+    _training_graphs: TrainingGraphs | None = None  # of models with kernels
     _novelty: Novelty | None
 
     # ------------------------------------------------------------------ defined by subclasses
@@ -126,6 +125,11 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         """The metric that the user chose for alpha; None by default."""
         return getattr(self, "scoring", None)
 
+    @property
+    def _target_transform(self) -> str | None:
+        """The scale on which numeric targets are learned, if that is a parameter and given."""
+        return getattr(self, "target_transform", None)
+
     # ------------------------------------------------------------------ fitting
 
     @with_one_blas_thread
@@ -149,10 +153,15 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         """
         self._check_parameters()
         graphs = as_batch(X)
-        targets = read_targets(y, graphs, is_classifier(self), self.target_transform)
+        targets = read_targets(y, graphs, is_classifier(self), self._target_transform)
         task, graphs, bases = self._task(graphs, targets, sample_weight)
+        if self._scoring is not None and not _chooses(bases, task.targets):
+            raise ValueError(
+                f"scoring={self._scoring!r} has no effect, because the readout's alpha is given; "
+                'leave `scoring` out, or let alpha be chosen by alpha="cv"'
+            )
         fits = [fit_model(base, graphs, task, n_jobs=self.n_jobs) for base in bases]
-        if self._scoring is None and len(task.folds) and any(len(fit.alphas) > 1 for fit in fits):
+        if self._scoring is None and any(len(fit.alphas) > 1 for fit in fits):
             handled = self.threshold is not None or self.class_weight is not None
             warn_class_imbalance(task.targets, handled)
         self._assemble(fits, graphs, task)
@@ -170,11 +179,12 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         self._check_threshold(targets)
         self._begin(graphs)
         bases = self._base_models(self._graph_kind, len(graphs), self.seed_)
-        chooses = len(bases) > 1 or any(
-            len(base.readout.grid(len(graphs), targets.classify)) > 1 for base in bases
-        )
         folds: Ints = np.empty((0, len(graphs)), dtype=np.int64)
-        if chooses or getattr(self, self._uncertainty) or self.threshold is not None:
+        if (
+            _chooses(bases, targets)
+            or getattr(self, self._uncertainty)
+            or self.threshold is not None
+        ):
             folds = choice_folds(targets, graphs, self.seed_)[None]
         metric = self._metric(targets) if len(folds) else squared_error  # else nothing is scored
         return FitTask(targets, folds, metric, weights), graphs, bases
@@ -218,7 +228,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
             self._set_models(models, task.targets, predictions, task.weights)
         self._novelty = _novelty_of(kept, models, graphs)
         if kernel_models(models):
-            self.training_graphs_ = TrainingGraphs.of(task.targets, graphs)
+            self._training_graphs = TrainingGraphs.of(task.targets, graphs)
         if predictions is not None and not is_classifier(self) and self.targets_[0].scores:
             self._learn_difficulty(task, predictions)
         firsts = [fit.fitted[0].encoder for fit in kept]
@@ -279,8 +289,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
             weights = fit_difficulty(own[known], each[known])
             targets.append(target.weighted(weights, each[known] / difficulty(own[known], weights)))
         self.targets_ = tuple(targets)
-        if self.training_graphs_ is not None:
-            self.training_graphs_ = replace(self.training_graphs_, errors=errors)
+        if self._training_graphs is not None:
+            self._training_graphs = replace(self._training_graphs, errors=errors)
 
     def _metric(self, targets: Targets) -> Metric:
         """Return the metric by which alpha and base models are chosen."""
@@ -323,7 +333,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         warn_unknown_labels(len(self._unknown_labels(graphs)), len(graphs))
         return self._outputs_of(graphs, self._encodings(graphs))
 
-    def answers(self, graphs: GraphBatch) -> Answers:
+    def _answers(self, graphs: GraphBatch) -> Answers:
         """Return the outputs of checked graphs, of which there are some, and what goes with them.
 
         There is no warning of unknown labels.
@@ -351,15 +361,15 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"k={k!r}: expected a number of neighbors, at least 1")
         if len(graphs) == 0:
             return self._known_training_graphs().neighbors(np.empty((0, 1)), 1)
-        return self.answers(graphs).neighbors(int(k))
+        return self._answers(graphs).neighbors(int(k))
 
     def _known_training_graphs(self) -> TrainingGraphs:
-        if self.training_graphs_ is None:
+        if self._training_graphs is None:
             raise ValueError(
                 "the model knows no nearest training graphs: it has no kernel, or its file was "
                 'saved without training graphs; fit one with readout="rbf"'
             )
-        return self.training_graphs_
+        return self._training_graphs
 
     def _encodings(self, graphs: GraphBatch) -> list[Encoding]:
         return encode_each([m.encoder for m in self.estimators_], graphs, self.n_jobs)
@@ -417,8 +427,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         alone.estimators_ = tuple(m.only(int(number), own.columns) for m in self.estimators_)
         width = own.columns.stop - own.columns.start
         alone.targets_ = (_moved(own, slice(0, width)),)
-        if self.training_graphs_ is not None:
-            alone.training_graphs_ = self.training_graphs_.only(int(number))
+        if self._training_graphs is not None:
+            alone._training_graphs = self._training_graphs.only(int(number))
         alone._flat = True
         if self.evaluation_ is not None:
             alone.evaluation_ = self.evaluation_.of_target(names[number])
@@ -594,8 +604,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
             rows[f"Target {target.name}".strip()] = cut(", ".join(map(str, classes)), 60)
         rows["Base models"] = "; ".join(dict.fromkeys(m.name for m in self.estimators_))
         rows["alpha"] = "; ".join(str(m.alpha) for m in self.estimators_)
-        if self.training_graphs_ is not None:
-            rows["Training graphs"] = len(self.training_graphs_)
+        if self._training_graphs is not None:
+            rows["Training graphs"] = len(self._training_graphs)
         score = getattr(self, "training_score_", None)
         if getattr(self, "evaluation_", None) is not None:
             score = self.evaluation_.score
@@ -642,7 +652,7 @@ class Answers:
         """The error to be expected of each prediction, (n_graphs, n_targets), up to a factor."""
         model, n = self._model, len(self._graphs)
         found = np.ones((n, len(model.targets_)))
-        kept = model.training_graphs_
+        kept = model._training_graphs
         errors = None if kept is None else kept.errors
         if all(target.difficulty is None for target in model.targets_):
             return found
@@ -667,6 +677,12 @@ class Answers:
                 for i, m in zip(each, models, strict=True)]  # fmt: skip
         for rows in blocks(len(self._graphs), AT_ONCE):
             yield rows, similarities(models, [X[rows] for X in seen])
+
+
+def _chooses(bases: Sequence[BaseModel], targets: Targets) -> bool:
+    """Return whether there is more than one base model or alpha to choose from."""
+    grids = [base.readout.grid(len(targets), targets.classify) for base in bases]
+    return sum(map(len, grids)) > 1
 
 
 def _blas_limit(graphs: GraphBatch) -> AbstractContextManager[None]:

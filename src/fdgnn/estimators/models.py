@@ -268,7 +268,7 @@ class Regresses(RegressorMixin, GraphModel):  # type: ignore[misc]
         n_targets = len(self.targets_)
         outputs, difficulty = np.empty((0, n_targets)), np.empty((0, n_targets))
         if len(graphs):
-            answers = self.answers(graphs)
+            answers = self._answers(graphs)
             outputs, difficulty = answers.outputs, answers.difficulty
         each = [
             target.intervals(outputs[:, target.columns], coverage, difficulty[:, t])
@@ -512,14 +512,6 @@ class FDGNN(ReservoirParameters, SingleEncoder):
         return layers
 
     @property
-    def projection_(self) -> Floats:
-        """W_phi (P, H), of the only random initialization."""
-        expansion = self._only().expansion
-        if expansion is None:
-            raise AttributeError("the model has no random expansion")
-        return expansion.projection_
-
-    @property
     def coef_(self) -> Floats:
         """W_Y (q, P), of the only random initialization."""
         return self._only().readout.coef  # type: ignore[union-attr]
@@ -561,7 +553,7 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, handle_unknown
 
     Attributes
     ----------
-    layers_, projection_, coef_, intercept_
+    layers_, coef_, intercept_
         Weights of the only random initialization; with several, see ``estimators_[i]``.
     classes_, estimators_, targets_, seed_, n_iter_, converged_
         As in `GraphClassifier`.

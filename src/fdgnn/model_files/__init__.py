@@ -185,7 +185,7 @@ def _arrays(model: Any, training_graphs: bool) -> dict[str, Array]:
     """Return all arrays of a model or encoder."""
     if isinstance(model, Encoder):
         return prefixed("encoder", model.arrays())
-    kept = model.training_graphs_
+    kept = model._training_graphs
     if kept is not None and not training_graphs:
         kept = kept.anonymous()
     return (
@@ -227,7 +227,7 @@ def _model(record: ModelRecord, groups: dict[str, dict[str, Array]]) -> Any:
     measured = groups.get("novelty", {})
     model._novelty = restore_novelty(record.novelty, model.estimators_, measured)
     kept = groups.get("training", {})
-    model.training_graphs_ = restore_training_graphs(model, record.training_graphs, kept)
+    model._training_graphs = restore_training_graphs(model, record.training_graphs, kept)
     model.training_score_, model.training_score_nested_ = record.score, record.nested
     model.evaluation_ = record.evaluation
     return model

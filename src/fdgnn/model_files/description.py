@@ -169,7 +169,7 @@ def describe(model: Any, score: float | None, nested: bool = False) -> ModelReco
         schema=model.input_schema_,
         descriptors=[] if model._descriptors is None else list(model._descriptors.columns),
         novelty=describe_novelty(model._novelty),
-        training_graphs=model.training_graphs_ is not None,
+        training_graphs=model._training_graphs is not None,
     )
 
 

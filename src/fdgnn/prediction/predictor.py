@@ -177,7 +177,7 @@ class Predictor:
             return PredictedRows(found, rejects)
         graphs = table.graphs if len(valid) == len(table.graphs) else table.graphs[valid]
         rows = table.rows[valid].tolist()
-        unknown, answers = model.unknown_labels(graphs), model.answers(graphs)
+        unknown, answers = model.unknown_labels(graphs), model._answers(graphs)
         strange = model._out_of_domain(graphs, answers.novelty)
         nothing = _all_new(answers.novelty)
         for t, target in enumerate(self._targets):

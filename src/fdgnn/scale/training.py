@@ -193,7 +193,7 @@ def train_on_shards(model: Any, graphs: ChunkedGraphs, targets: Targets) -> Eval
     """
     start = time.perf_counter()
     model._check_parameters()
-    targets = targets.transformed(model.target_transform)
+    targets = targets.transformed(model._target_transform)
     model._check_threshold(targets)
     model._begin(graphs)
     folds = folds_of(graphs, targets, model.seed_)

@@ -196,7 +196,7 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         base = self._base
         graphs = as_batch(X)
-        targets = read_targets(y, graphs, is_classifier(base), base.target_transform)
+        targets = read_targets(y, graphs, is_classifier(base), base._target_transform)
         if groups is not None:
             _warn_missing(groups)
             groups = check_groups(groups, len(targets))
@@ -246,7 +246,7 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         chosen = {model.name: model.alpha for model in self.best_estimator_.estimators_}
         model = clone(self.best_estimator_)
         graphs = as_batch(X)
-        targets = read_targets(y, graphs, is_classifier(model), model.target_transform)
+        targets = read_targets(y, graphs, is_classifier(model), model._target_transform)
         task, graphs, bases = model._task(graphs, targets, sample_weight)
         fits = []
         for one in bases:
@@ -650,6 +650,8 @@ class _Best(NamedTuple):
         if model._alpha_name is not None and len(alphas) == 1:
             readout = clone(self.configuration.bases[0].readout).set_params(alpha=min(alphas))
             model._set_readout(readout)
+            if model._scoring is not None:
+                model.set_params(scoring=None)  # nothing is left to be chosen
             params = params | {model._alpha_name: readout.alpha}
         return model, params
 
