@@ -105,7 +105,7 @@ def test_an_unwritable_report_is_refused(tmp_path):
 
 def test_many_graphs_get_a_hint_about_memory(tu_folder, tmp_path, monkeypatch):
     monkeypatch.setattr("fdgnn.cli.fit.MANY_GRAPHS", 60)
-    words = ["fit", tu_folder, "-o", tmp_path / "m.fdgnn", "--model", "wl"]
+    words = ["fit", tu_folder, "-o", tmp_path / "m.fdgnn", "--model", "wl", "--force"]
     run = fdgnn(*words)
     assert run.returncode == 0, run.stderr
     (hint,) = [line for line in run.stderr.splitlines() if line.startswith("hint:")]

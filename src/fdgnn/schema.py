@@ -49,8 +49,8 @@ class ReadOptions(Record, frozen=True, kw_only=True, omit_defaults=True, repr_om
     Parameters
     ----------
     format : str, optional
-        "tu", "csv", "tsv", "jsonl", "parquet", "arrow", "smi", "sdf" or "graphml"; by default it
-        is recognized from the name or the first bytes.
+        "tu", "csv", "tsv", "jsonl", "parquet", "arrow", "xlsx", "smi", "sdf" or "graphml"; by
+        default it is recognized from the name or the first bytes.
     target : str or sequence of str, optional
         Column with the targets; rows without one are rejected. TU datasets always have targets.
         A sequence names the columns of several targets; rows that lack all of them are rejected.

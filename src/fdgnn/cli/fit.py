@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import Parameter
 from pathlib import Path
@@ -218,11 +218,12 @@ def fit(
     check_outputs(True, invalid, changed, data=data)
     if page is not None:
         check_page(page)
-    asked = asked_targets(target, targets)
-    numeric = choice.task == "regression"
     reading = msgspec.structs.replace(
-        with_atoms_of(how, choice.model), target=asked, numeric=numeric
+        with_atoms_of(how, choice.model),
+        target=asked_targets(target, targets),
+        numeric=choice.task == "regression",
     )
+    names = reading.targets
     if scale.wanted(data):
         check_in_core(
             {
@@ -246,7 +247,8 @@ def fit(
     graphs, y = table_targets(table, options.task)
     say(f"{graphs!r}", context.quiet)
     if len(graphs) >= MANY_GRAPHS and data != "-":
-        say(_out_of_core_hint(data, output, asked), context.quiet)
+        less = _typed(["fit", data], names or ["COLUMN"], output, "--memory", "1GB", "-j", "2")
+        say(f"hint: training out of core takes less time and memory: {less}", context.quiet)
     options = replace(options, split=held_out.of_table(table, context))
     model = train(
         graphs, y, options, smiles=table.smiles, ids=[table.ids[row] for row in table.rows],
@@ -256,25 +258,16 @@ def fit(
     remove_checkpoints(parts)
     _print_training(model, model.evaluation_, output, listed, as_json)
     if page is None:
-        say(f"to see a page about it: {_page_command(output, data, asked)}", context.quiet)
+        typed = _typed(["report", str(output), "--data", data], names, "report.html")
+        say(f"to see a page about it: {typed}", context.quiet)
     else:
         show_model(output, model, table, dataset_of(data), page, context)
 
 
-def _out_of_core_hint(data: str, output: Path, target: str | list[str] | None) -> str:
-    """Name the command that trains on a large file in less time and memory."""
-    names = [target] if isinstance(target, str) else target or ["COLUMN"]
-    words = ["fdgnn", "fit", data, *(w for name in names for w in ("--target", name))]
-    command = shlex.join([*words, "-o", str(output), "--memory", "1GB", "-j", "2"])
-    return f"hint: many graphs; training out of core takes less time and memory: {command}"
-
-
-def _page_command(model: Path, data: str, target: str | list[str] | None) -> str:
-    """Build the command that writes a page about the model and its training graphs."""
-    words = ["fdgnn", "report", str(model), "--data", data]
-    names = [target] if isinstance(target, str) else target or []
-    given = [word for name in names for word in ("--target", name)]
-    return shlex.join([*words, *given, "-o", "report.html"])
+def _typed(words: Sequence[str], targets: Sequence[str], output: str | Path, *more: str) -> str:
+    """Return a command as a user would type it."""
+    given = [word for name in targets for word in ("--target", name)]
+    return shlex.join(["fdgnn", *words, *given, "-o", str(output), *more])
 
 
 def _print_training(

@@ -36,14 +36,8 @@ if TYPE_CHECKING:
     from fdgnn.prediction.shards import PredictedShard, ShardTask
 
 Summary = dict[str, object]
-COUNTED = (
-    "rows",
-    "rejected",
-    "unknown_labels",
-    "out_of_domain",
-    "unanswered",
-    "changed",
-)  # of all shards
+# Of all shards.
+COUNTED = ("rows", "rejected", "unknown_labels", "out_of_domain", "unanswered", "changed")
 
 
 @command("fdgnn predict model.fdgnn new.csv -o predictions.csv")
