@@ -178,7 +178,7 @@ def _in_words(facts: dict[str, Any]) -> dict[str, Any]:
             "directed": "no" if facts["undirected"] else "yes",
             "repeated edges merged": facts["n_merged_arcs"],
             "self-loops": facts["n_self_loops"],
-            "largest degree": facts["max_degree"],
+            "largest degree": f"{facts['max_degree']:g}",
             "largest degree, mean over graphs (k)": round(facts["k"], 3),
         }
     words[f"distinct {graph}s (1-WL)"] = facts["n_distinct"]

@@ -271,7 +271,7 @@ def _with_data(
             context.quiet,
         )
     for note in dict.fromkeys(note for one in known for note in one.notes):
-        say(note, context.quiet)
+        say(note)
     return model_subjects(path, known)
 
 
