@@ -42,7 +42,7 @@ compiler:
 
 # make demo           sets everything up and evaluates FDGNN on MUTAG
 demo: $(VENV)/.installed
-	$(BIN)/fdgnn demo --jobs $(JOBS) --report demo.html
+	$(BIN)/fdgnn demo --jobs $(JOBS) --force --report demo.html
 
 # make test           sets everything up; linters, type checker, sanitizers and all tests
 test: lint types sanitize pytest

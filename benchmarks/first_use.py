@@ -180,8 +180,8 @@ class Installed:
 
     def times(self, train: str, new: str, attempt: int) -> dict[str, Any]:
         """One try of everything."""
-        fit = ["fit", train, "--target", "target", "--quiet", "-o", self.model]
-        predict = ["predict", self.model, new, "-o", "predicted.csv", "--quiet"]
+        fit = ["fit", train, "--target", "target", "--quiet", "--force", "-o", self.model]
+        predict = ["predict", self.model, new, "-o", "predicted.csv", "-q", "--force"]
         first_fit = self.fdgnn(*fit, empty=f"fit-{attempt}")
         first_predict = self.fdgnn(*predict, empty=f"predict-{attempt}")
         self.fdgnn(*fit)

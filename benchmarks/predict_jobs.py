@@ -39,6 +39,7 @@ def predicted(model: Path, table: Path, jobs: int) -> tuple[dict[str, float], by
     """Run the command; give what it cost, and what it wrote."""
     output = table.with_name(f"by_{jobs}.csv")
     words = ["predict", str(model), str(table), "-o", str(output), "-j", str(jobs), "--json", "-q"]
+    words += ["--force"]
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     run = subprocess.run(
         [sys.executable, "-m", "fdgnn", *words], check=True, capture_output=True, text=True

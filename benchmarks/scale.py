@@ -170,14 +170,14 @@ def words_of(folder: Path, name: str, model: str, work: str, *more: str) -> list
     files = [str(table(folder, name)), "-o", str(folder / f"{model}.fdgnn")]
     where = ["--work-dir", str(folder / f"work-{work}"), "--memory", "2GB", "-j", "2"]
     target = [] if "--target" in more else ["--target", "y"]
-    return ["fit", *files, *where, *COMMAND, *target, *more]
+    return ["fit", *files, *where, *COMMAND, *target, "--force", *more]
 
 
 def accuracy_and_scores(folder: Path, model: str) -> tuple[float, np.ndarray]:
     """Predict the molecules to test, and compare with their targets."""
     output, tested = folder / f"{model}.predicted.csv", table(folder, TEST)
     words = ["predict", str(folder / f"{model}.fdgnn"), str(tested), "-o", str(output), "--json"]
-    run([*words, "-q", "-j", "2"])
+    run([*words, "-q", "-j", "2", "--force"])
     with output.open() as file, gzip.open(tested, "rt") as truth:
         pairs = [
             (row["prediction"] == true["y"], float(row["score"]))
@@ -297,7 +297,7 @@ def on_workers(
     work = folder / f"work-{model}"
     shutil.rmtree(work, ignore_errors=True)
     where = ["--cluster", "local", "-j", str(n), "--work-dir", str(work)]
-    words = ["fit", *files, *where, "--target", "y", *COMMAND]
+    words = ["fit", *files, *where, "--target", "y", *COMMAND, "--force"]
     return run(words, watch)[0]
 
 
