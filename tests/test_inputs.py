@@ -124,6 +124,10 @@ def test_dense_adjacency_matrices():
     assert as_batch([np.array([[0, 2.5], [2.5, 0]])])[0] == Graph([[0], [1]], weights=[2.5])
     with pytest.raises(GraphError, match="has no counterpart"):
         as_batch([np.triu(matrix)])
+    weighted = Graph([[0], [1]], weights=[2.0])
+    assert as_batch([weighted, matrix])[1].weights.tolist() == [1] * 4
+    with pytest.raises(GraphError, match=r"graph 1: .* without weights"):
+        as_batch([weighted, (np.array([[0, 1], [1, 0]]), None)])  # an edge index
     assert as_batch([np.triu(matrix)], directed=True).directed
     with pytest.raises(GraphError, match="a single graph was given"):
         as_batch(matrix)

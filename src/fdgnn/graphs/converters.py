@@ -300,13 +300,12 @@ def _converted(
         except GraphError as error:
             faults[i] = error.reason
     given, found = [items[i] for i in graphs], list(graphs.values())
-    if any(graph.weights is not None for graph in found):
-        pairs = zip(given, found, strict=True)
-        found = [_with_weights(graph) if _has_matrix(item) else graph for item, graph in pairs]
-    if names["edge_label_attribute"] is None:
-        found = found_in_all(given, found, "edge_labels")
-    if names["weight_attribute"] is None:
-        found = found_in_all(given, found, "weights")
+    if any(graph.weights is not None for graph in found):  # matrices of ones have unit weights
+        for i, (item, graph) in enumerate(zip(given, found, strict=True)):
+            in_pair = isinstance(item, tuple | list)
+            if graph.weights is None and is_adjacency(item[0] if in_pair else item, in_pair):
+                found[i] = replace(graph, weights=np.ones(graph.edge_index.shape[1]))
+    found = found_in_all(given, found, names)
     valid, columns = _collected(dict(zip(graphs, found, strict=True)), faults, fits, known)
     if len(valid.graphs) == 0:
         return valid
@@ -411,8 +410,7 @@ def _from_pair(pair: Sequence[Any], directed: bool) -> Graph:
         )
     arcs, x = plain(pair[0]), pair[1]
     labels, features = labels_or_features(plain(x))
-    # An array of shape (2, 2) is an edge index, as of shape (2, n_arcs).
-    if sp.issparse(arcs) or (is_adjacency(arcs) and arcs.shape[0] != 2):
+    if is_adjacency(arcs, in_pair=True):
         return from_scipy(arcs, labels=labels, features=features, directed=directed)
     return Graph(arcs, labels=labels, features=features, directed=directed)
 
@@ -441,17 +439,6 @@ def _is_pyg_dataset(item: Any) -> bool:
     return any(b.__name__ == "Dataset" and b.__module__.startswith("torch") for b in bases)
 
 
-def _has_matrix(item: Any) -> bool:
-    return is_adjacency(item[0] if isinstance(item, tuple | list) else item)
-
-
 def _described(item: Any) -> str:
     shape = getattr(item, "shape", None)
     return f"a {type(item).__name__}" + (f" of shape {tuple(shape)}" if shape is not None else "")
-
-
-def _with_weights(graph: Graph) -> Graph:
-    """Return a graph with weights of 1, unless it has some; others in the list have weights."""
-    if graph.weights is not None:
-        return graph
-    return replace(graph, weights=np.ones(graph.edge_index.shape[1]))

@@ -332,12 +332,16 @@ def is_graph(item: Any) -> bool:
     return hasattr(item, "edge_index") or _is_igraph(item) or _is_dgl(item)
 
 
-def is_adjacency(item: Any) -> bool:
-    """Return whether something is an adjacency matrix, sparse or a square array or tensor."""
+def is_adjacency(item: Any, in_pair: bool = False) -> bool:
+    """Return whether something is an adjacency matrix, sparse or a square array or tensor.
+
+    An array of shape (2, 2) in a pair is an edge index, as of shape (2, n_arcs).
+    """
     if sp.issparse(item):
         return True
-    shape = None if hasattr(item, "columns") else getattr(item, "shape", None)  # no data frame
-    return shape is not None and len(shape) == 2 and bool(shape[0] == shape[1])
+    is_frame = hasattr(item, "columns")
+    shape: tuple[int, ...] = () if is_frame else getattr(item, "shape", None) or ()
+    return len(shape) == 2 and bool(shape[0] == shape[1]) and not (in_pair and shape[0] == 2)
 
 
 def is_networkx(item: Any) -> bool:
@@ -621,19 +625,18 @@ def _agree(arcs: Array, values: Array, directed: bool) -> bool:
     return len(merged.differing_labels) == 0
 
 
-def found_in_all(items: Sequence[Any], graphs: Sequence[Graph], field: Field) -> list[Graph]:
+def found_in_all(items: Sequence[Any], graphs: list[Graph], names: Names) -> list[Graph]:
     """Return graphs with what was found on edges by default, only if all have it, of one kind."""
-    kinds = {_kind(graph, field) for graph in graphs} - {"any"}
-    if len(kinds) <= 1:
-        return list(graphs)
-    pairs = zip(items, graphs, strict=True)
-    return [g if _is_given(item, field) else _without(g, field) for item, g in pairs]
-
-
-def _without(graph: Graph, field: Field) -> Graph:
-    return (
-        replace(graph, edge_labels=None) if field == "edge_labels" else replace(graph, weights=None)
-    )
+    fields: dict[Field, str] = {
+        "edge_labels": "edge_label_attribute", "weights": "weight_attribute"
+    }  # fmt: skip
+    for field, name in fields.items():
+        kinds = {_kind(graph, field) for graph in graphs} - {"any"}
+        if names[name] is None and len(kinds) > 1:
+            nothing: dict[str, Any] = {field: None}
+            pairs = zip(items, graphs, strict=True)
+            graphs = [g if _is_given(item, field) else replace(g, **nothing) for item, g in pairs]
+    return graphs
 
 
 def _is_given(item: Any, field: Field) -> bool:

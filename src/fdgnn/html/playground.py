@@ -305,8 +305,10 @@ def one_model(model: Any, target: Any = None) -> tuple[Any, list[str]]:
             raise PlaygroundError(f"the model has several targets; choose one by `target`: {names}")
         model = model.for_target(target)
     able = [each for each in model.estimators_ if _runs_in_page(each)]
+    scale = model.targets_[0].transform
+    notes = [f"Numbers on this page are {scale} of the target."] if scale else []
     if len(able) == len(model.estimators_):
-        return model, []
+        return model, notes
     kinds = {type(e).__name__ for each in model.estimators_ for _, e, _ in _encoders(each, "")}
     if not able:
         beside = " and descriptors beside the graphs" * (model._descriptors is not None)
@@ -323,7 +325,7 @@ def one_model(model: Any, target: Any = None) -> tuple[Any, list[str]]:
         f"{len(able)}, because it cannot run {listed(map(repr, dict.fromkeys(lost)))}: scores and "
         "probabilities are not those of the whole model."
     )
-    return shown, [note]
+    return shown, [*notes, note]
 
 
 def _runs_in_page(fitted: FittedModel) -> bool:
