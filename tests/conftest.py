@@ -167,7 +167,7 @@ def times_are_taken_once() -> None:
 @pytest.fixture
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run the methods of comparisons here."""
-    from contests import run_here
+    from methods_here import run_here
 
     monkeypatch.setattr("fdgnn.evaluation.comparison.run_in_process", run_here)
 

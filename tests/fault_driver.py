@@ -41,9 +41,9 @@ import fdgnn.prediction.explanation
 import fdgnn.prediction.predictor
 import fdgnn.selection.search
 import fdgnn.training
-from contests import run_here
 from fdgnn.evaluation import comparison, protocol
 from fdgnn.evaluation.protocol import PROTOCOLS, Protocol
+from methods_here import run_here
 
 for _library in ("jinja2", "pydantic.fields"):
     with suppress(ImportError):  # not every installation has them

@@ -63,7 +63,7 @@ def test_evaluate_ends_with_a_page(tu_folder, tmp_path):
     without = fdgnn("evaluate", tu_folder, "--out", tmp_path / "bare", "--no-report", *SMALL)
     assert without.returncode == 0
     assert sorted(p.name for p in (tmp_path / "bare").iterdir()) == [
-        "evaluation.json", "lock", "parts",
+        "evaluation.json", "lock", "parts", "predictions.csv",
     ]  # fmt: skip
 
 

@@ -18,7 +18,6 @@ from sklearn.svm import SVC
 from typer.testing import CliRunner
 
 import fdgnn
-from contests import run_here
 from fdgnn.cli import app
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
 from fdgnn.evaluation import baselines, comparison, paper
@@ -41,6 +40,7 @@ from fdgnn.evaluation.scores import n_trained_weights
 from fdgnn.exceptions import MissingDependencyError, StudyError
 from fdgnn.folds import N_FOLDS, TEST, Split, nested_folds
 from fdgnn.targets import read_targets
+from methods_here import run_here
 from tu_files import write_batch
 
 grakel = pytest.importorskip("grakel")

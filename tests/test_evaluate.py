@@ -118,7 +118,7 @@ def test_an_ensemble_of_classes(folder, classes):
     assert (found.status, found.task, found.protocol.scoring) == (
         "finished", "classification", "accuracy",
     )  # fmt: skip
-    assert len(found.model.base_models) == len(found.base_models) == 4
+    assert len(found.model.base_models) == len(found.base_models) > 1
     assert len(found.folds) == found.protocol.n_outer == 10
     assert found.score > 0.55
     for metric in ("accuracy", "balanced_accuracy", "roc_auc"):
@@ -126,7 +126,9 @@ def test_an_ensemble_of_classes(folder, classes):
         assert f"{own.mean:.3f} ± {own.std:.3f}" in run.stdout
         assert f"{constant.mean:.3f} ± {constant.std:.3f}" in run.stdout
         assert own.mean > constant.mean
-    assert all(fold.kept and set(fold.kept) <= set(range(4)) for fold in found.folds)
+    assert all(
+        fold.kept and set(fold.kept) <= set(range(len(found.base_models))) for fold in found.folds
+    )
     assert all(f"{one.name} " in run.stdout for one in found.base_models)
     assert "averaged in" in run.stdout
     assert str(folder) in found.command
@@ -492,7 +494,31 @@ def test_evaluate_without_a_report(folder, classes, tmp_path):
     assert run.returncode == 0, run.stderr
     assert not (whole / "report.json").exists()
     assert not (whole / "report.html").exists()
-    assert decode(run.stdout, Evaluation).times.n_resumed == 4
+    found = decode(run.stdout, Evaluation)
+    assert found.times.n_resumed == len(found.base_models)
+
+
+@pytest.mark.parametrize("what", ["classes", "numbers"])
+def test_out_of_fold_predictions_are_kept(what, request):
+    out, _ = request.getfixturevalue(what)
+    found = result_of(out)
+    with (out / "predictions.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == found.n_graphs
+    for number in (1, 5):
+        own = [row for row in rows if row["fold"] == str(number)]
+        assert len(own) == found.folds[number - 1].n_test
+        if what == "classes":
+            score = np.mean([row["prediction"] == row["target"] for row in own])
+            for row in own:
+                chances = {name: float(row[f"probability_{name}"]) for name in "01"}
+                assert max(chances, key=chances.get) == row["prediction"]
+                assert sum(chances.values()) == pytest.approx(1)
+        else:
+            score = metrics.r2_score(
+                [float(row["target"]) for row in own], [float(row["prediction"]) for row in own]
+            )
+        assert score == pytest.approx(found.metrics[0].folds[number - 1])
 
 
 # ---------------------------------------------------------------------- run directories

@@ -1,4 +1,4 @@
-"""What is inferred from a table: its targets, and whether they are classes or numbers."""
+"""Targets of a table, and whether they are classes or numbers."""
 
 from __future__ import annotations
 

@@ -341,12 +341,11 @@ class NestedEvaluation:
         run = evaluation_of_search(
             search, self.task, name=self.options.model, n_jobs=context.n_jobs
         )
-        note = imbalance_note(
-            targets, self.options.chosen_by(targets.classify), self.options.threshold
-        )
+        scoring = self.options.chosen_by(targets.classify)
+        found = imbalance_note(targets, scoring, self.options.threshold), scale_note(targets)
         evaluation = msgspec.structs.replace(
             run.evaluation,
-            notes=[] if note is None else [note],
+            notes=[note for note in found if note is not None],
             times=msgspec.structs.replace(run.evaluation.times, total=time.perf_counter() - start),
             command=context.command,
         )

@@ -115,7 +115,9 @@ def compare(
         raise ValueError(f"compare takes one target, but there are {len(targets.names)}; give one")
     rows = held_out.of_table(found.table, context)
     folds = evaluation_folds(targets, rows, seed, n_inner=10)
-    what = EvaluationTask(found.name, found.graphs, targets, folds, rows.words, seed, found.smiles)
+    what = EvaluationTask(
+        found.name, found.graphs, targets, folds, rows.words, seed, found.smiles, found.ids
+    )
     directory = out or Path("runs") / found.name
     resumes_from(directory)
     compared = compare_methods(
@@ -133,7 +135,7 @@ def compare(
     if page and paper:  # from its checkpoints
         ours = PaperEvaluation(what, PROTOCOLS[protocol])
         run = ours.run(directory / "parts", replace(context, quiet=True))
-        show_run(run, directory, directory / "report.html", context, ids=found.ids)
+        show_run(run, directory, directory / "report.html", context)
     elif page:
         show_directory(directory, context)
     if any(each.status == "failed" for each in compared):

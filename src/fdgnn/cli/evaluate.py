@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from fdgnn.cli.app import command, command_line, resumes_from, say, show
+from fdgnn.cli.app import command, command_line, name_options, resumes_from, say, show
 from fdgnn.cli.options import (
     AsJson,
     AskedSplit,
@@ -137,7 +137,7 @@ def evaluate(
         folds = nested_folds(y.of_target(0), 10, 10, seed)
     else:
         folds = evaluation_folds(y, rows, seed)
-    what = EvaluationTask(found.name, found.graphs, y, folds, words, seed, found.smiles)
+    what = EvaluationTask(found.name, found.graphs, y, folds, words, seed, found.smiles, found.ids)
     evaluator: Evaluator
     if model == "paper":
         thorough = PROTOCOLS[protocol or "paper"]
@@ -155,7 +155,7 @@ def evaluate(
     _print_result(run.evaluation, as_json, quiet)
     say(f"written to {out / FILE}", quiet)
     if page:
-        show_run(run, out, out / "report.html", context, ids=found.ids)
+        show_run(run, out, out / "report.html", context)
 
 
 def _check_evaluated(options: TrainingOptions, split: AskedSplit, splits: Path | None) -> None:
@@ -260,7 +260,7 @@ def _print_result(found: Evaluation, as_json: bool, quiet: bool) -> None:
 
     for line in evaluation_lines(found):
         show(line)
-    for note in found.notes:
+    for note in map(name_options, found.notes):
         say(note, quiet)
 
 
@@ -278,7 +278,7 @@ class Labeled:
 
     @property
     def smiles(self) -> Sequence[str] | None:
-        """What molecules were read from."""
+        """The SMILES that molecules were read from."""
         return None if self.table is None else self.table.smiles
 
     @property
@@ -315,7 +315,7 @@ def read_labeled(
 
 
 def is_table(data: str, format: str | None) -> bool:
-    """Tell a file of rows from a TU dataset; raise an error for a file that is not there."""
+    """Return whether data is a table rather than a TU dataset, or raise an error for no file."""
     from fdgnn.datasets.files import recognize
 
     path = expanduser(data)

@@ -60,7 +60,6 @@ def show_run(
     output: Path,
     context: Context,
     *,
-    ids: Sequence[object] | None = None,
     required: bool = False,
 ) -> None:
     """Compute the report data of an evaluation and write its report.
@@ -74,7 +73,7 @@ def show_run(
         from fdgnn.html.report import write_report
         from fdgnn.html.report_data import write_report_data
 
-        data = run_data(run, ids=ids, command=context.command)
+        data = run_data(run, command=context.command)
         write_report_data(directory / "report.json", data)
         write_report(directory, output)
 

@@ -437,7 +437,7 @@ def peak_megabytes() -> float:
 
 
 def _finished_within(run: MethodRun, log: Path, limits: Limits) -> Evaluation:
-    """Let a process finish a method within limits; return its evaluation, however that ended."""
+    """Finish a method in a process within limits; return its evaluation, however that ended."""
     found = run.evaluation()
     status: Status = "finished"
     reason = None

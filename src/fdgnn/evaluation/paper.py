@@ -180,7 +180,7 @@ _PUBLISHED = ACCURACY | GIN_ACCURACY | WL_OA_ACCURACY
 
 
 def published_accuracy(model: str, dataset: str) -> Score | None:
-    """Give what is printed for a model on a dataset, in the paper or elsewhere."""
+    """Return what is printed for a model on a dataset, in the paper or elsewhere."""
     return _PUBLISHED.get(model, {}).get(dataset)
 
 
@@ -229,7 +229,7 @@ MUTAG_GIN_PROTOCOL = {"FDGNN": 94.8, "GIN": (83.5, 90.0)}
 
 @dataclass(frozen=True)
 class Settings:
-    """What all of the paper's experiments share; the number of units differs by dataset."""
+    """Settings of all experiments of the paper; the number of units differs by dataset."""
 
     n_connections: int = 1  # C
     tol: float = 1e-3  # epsilon

@@ -76,7 +76,7 @@ ENOUGH_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Protocol:
-    """How thorough the search is.
+    """The size of a search, by name.
 
     Attributes
     ----------
@@ -445,7 +445,7 @@ def _score_ensemble(
 
 
 class FoldChoices(NamedTuple):
-    """What each outer fold selected, and how well that does on its test graphs."""
+    """The configuration and alphas that each outer fold selected, and their test scores."""
 
     configurations: Ints  # (n_outer,)
     alphas: Ints  # (n_outer, n_initializations), positions in the grid of alphas

@@ -86,7 +86,7 @@ class BaselineScores(Record, frozen=True, kw_only=True):
 
 
 class TargetScores(Record, frozen=True, kw_only=True):
-    """How a model does on one target.
+    """Scores of a model for one target, beside those of baselines.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class TargetScores(Record, frozen=True, kw_only=True):
 
 
 class ModelDescription(Record, frozen=True, kw_only=True):
-    """What was evaluated.
+    """The model that was evaluated.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ class ModelDescription(Record, frozen=True, kw_only=True):
 
 
 class EvaluationProtocol(Record, frozen=True, kw_only=True):
-    """How it was evaluated.
+    """The folds, the search and the metric of an evaluation.
 
     Attributes
     ----------
@@ -184,7 +184,7 @@ class EvaluationProtocol(Record, frozen=True, kw_only=True):
 
 
 class FoldResult(Record, frozen=True, kw_only=True):
-    """What one outer fold selected.
+    """The result of one outer fold: its sizes, what it selected, and times.
 
     Attributes
     ----------
@@ -267,7 +267,7 @@ class Durations(Record, frozen=True, kw_only=True):
 
 
 class Limits(Record, frozen=True, kw_only=True):
-    """What a method may use in a comparison, its selection included.
+    """Time and memory of a method in a comparison, its selection included.
 
     Attributes
     ----------
@@ -290,7 +290,7 @@ class Limits(Record, frozen=True, kw_only=True):
 
 
 class Evaluation(Record, frozen=True, kw_only=True):
-    """How one model does on one dataset, by one protocol.
+    """The evaluation of one model on one dataset, by one protocol.
 
     Attributes
     ----------

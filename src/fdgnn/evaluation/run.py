@@ -1,9 +1,10 @@
-"""What is evaluated, the run of an evaluation, and the directory that it is kept in.
+"""Evaluation tasks, runs of evaluations, and the directories that they are kept in.
 
 ::
 
     DIR/evaluation.json   a list with one `Evaluation` for each model
     DIR/parts/            checkpoints, by which the same command resumes (`fdgnn.checkpoints`)
+    DIR/predictions.csv   out-of-fold predictions, of the model that was evaluated last
     DIR/report.json       what the report shows of a model and its graphs
     DIR/report.html       the report
     DIR/NAME.log          what the process of a compared method printed
@@ -14,6 +15,8 @@ All evaluations of a directory are of the same graphs and the same outer folds.
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,15 +35,16 @@ from fdgnn.evaluation.record import (
     ModelDescription,
 )
 from fdgnn.exceptions import RunMismatchError, StudyError
-from fdgnn.files import is_leftover
+from fdgnn.files import is_leftover, write_aside
 from fdgnn.folds import TEST, Folds, trained_on
 from fdgnn.graphs import GraphBatch
 from fdgnn.records import cached_property, read_record, write_record
 from fdgnn.selection.scoring import NestedPredictions
-from fdgnn.targets import Target, Targets
+from fdgnn.targets import Target, Targets, transformed_back, winning_class
+from fdgnn.texts import guarded
 from fdgnn.uncertainty import fit_slope, probabilities
 
-FILE = "evaluation.json"
+FILE, PREDICTIONS = "evaluation.json", "predictions.csv"
 #: What all evaluations of a directory have in common, and what those of one model have as well.
 _OF_ALL = ("split", "n_outer", "seed")
 _OF_ONE_MODEL = (*_OF_ALL, "n_inner", "scoring", "threshold", "class_weight")
@@ -64,6 +68,8 @@ class EvaluationTask:
         Of the folds, and of the models.
     smiles : sequence of str, optional
         Where the graphs are molecules: what they were read from.
+    ids : sequence, optional
+        Names of the graphs; by default their positions from 0.
     """
 
     dataset: str
@@ -73,6 +79,7 @@ class EvaluationTask:
     split: str = "random split"
     seed: int = 0
     smiles: Sequence[str] | None = None
+    ids: Sequence[object] | None = None
 
     @cached_property
     def data_hash(self) -> str:
@@ -140,6 +147,41 @@ class EvaluationRun:
             found[fold == TEST] = probabilities(own[fold == TEST], slope)
         return found
 
+    def write_predictions(self, path: Path) -> None:
+        """Write the prediction for each graph by the outer fold that tests it, as a CSV table."""
+        task, tested = self.task, self.predictions.tested
+        targets, outputs = task.targets, self.predictions.last()
+        rows = np.flatnonzero(tested.any(axis=0))
+        columns: dict[str, Sequence[Any]] = {
+            "id": rows.tolist() if task.ids is None else [task.ids[g] for g in rows.tolist()],
+            "fold": (np.argmax(tested, axis=0)[rows] + 1).tolist(),
+        }
+        for t, one in enumerate(targets.each):
+            suffix = f"_{one.name}" if len(targets.names) > 1 else ""
+            own, values = outputs[rows, one.columns], targets.values[rows, t]
+            if one.classes is None:
+                predicted = transformed_back(own[:, 0], one.transform)
+                truth = transformed_back(values, one.transform)
+            else:
+                predicted = one.classes[winning_class(own)]
+                truth = one.classes[values.astype(np.int64)]
+            known = targets.known[rows, t].tolist()
+            pairs = zip(truth.tolist(), known, strict=True)
+            columns[f"target{suffix}"] = [value if there else "" for value, there in pairs]
+            columns[f"prediction{suffix}"] = predicted.tolist()
+            chances = self.probabilities(t)
+            if one.classes is not None and chances is not None:
+                for name, each in zip(one.classes, chances[rows].T, strict=True):
+                    columns[f"probability{suffix}_{name}"] = each.tolist()
+        with write_aside(path) as file:
+            text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+            table = csv.writer(text, lineterminator="\n")
+            table.writerow(map(guarded, columns))
+            for row in zip(*columns.values(), strict=True):
+                table.writerow(guarded(v) if isinstance(v, str) else v for v in row)
+            text.flush()
+            text.detach()
+
 
 class Evaluator(Protocol):
     """A model with the protocol by which it is evaluated."""
@@ -167,6 +209,7 @@ def evaluate(evaluator: Evaluator, path: Path, context: Context | None = None) -
     with RunDirectory(path, [described]) as directory:
         run = evaluator.run(directory.parts, context)
         directory.keep(run.evaluation)
+        run.write_predictions(path / PREDICTIONS)
     return run
 
 
@@ -242,7 +285,7 @@ class RunDirectory:
         try:
             path.mkdir(parents=True, exist_ok=True)
             self.evaluations = read_evaluations(path) if (path / FILE).exists() else []
-            own = {"lock", self.parts.name}
+            own = {"lock", self.parts.name, PREDICTIONS, "report.json", "report.html"}
             if not self.evaluations and any(
                 e.name not in own and not is_leftover(e) for e in path.iterdir()
             ):
@@ -266,7 +309,7 @@ class RunDirectory:
         self.close()
 
     def close(self) -> None:
-        """Let others use the directory."""
+        """Release the lock."""
         self._lock.close()
 
     def find(self, like: Evaluation) -> Evaluation | None:

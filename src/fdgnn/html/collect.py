@@ -179,9 +179,7 @@ def report_data(
         )
 
 
-def run_data(
-    run: EvaluationRun, *, ids: Sequence[object] | None = None, command: str | None = None
-) -> list[ReportData]:
+def run_data(run: EvaluationRun, *, command: str | None = None) -> list[ReportData]:
     """Compute the report data of an evaluated model, for each target.
 
     Predictions and probabilities are those of the outer folds. All else is of the model that is
@@ -211,7 +209,7 @@ def run_data(
                 dataset=task.dataset,
                 target=target.name if several else "",
                 out_of_fold=out_of_fold,
-                ids=None if ids is None else [ids[g] for g in some.tolist()],
+                ids=None if task.ids is None else [task.ids[g] for g in some.tolist()],
                 smiles=None if task.smiles is None else [task.smiles[g] for g in some.tolist()],
                 command=command,
             )

@@ -44,7 +44,7 @@ _STRIPS = 16  # chunks are added up in so many sums, whoever does it: bitwise th
 
 
 class ChunkReport(Record, frozen=True, kw_only=True):
-    """What is known of a chunk that was read; its rejected rows are counted."""
+    """Facts about a chunk that was read; its rejected rows are counted."""
 
     number: int  # in its file
     n_rows: int

@@ -1,4 +1,4 @@
-"""How much memory goes where, who does the work, and which model is trained."""
+"""The use of memory, the workers, and the models that can be trained out of core."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ROW = 20_000  # bytes of a row while it is read, about: a molecule as Python ob
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """What follows from the memory that is allowed.
+    """Sizes that follow from the memory that is allowed.
 
     Attributes
     ----------

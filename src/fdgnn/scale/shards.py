@@ -29,7 +29,7 @@ class Shard:
 
 
 def is_many(data: str) -> bool:
-    """Tell whether a user names many files at once, or a place elsewhere."""
+    """Return whether a user names many files at once, or a place elsewhere."""
     return places.is_url(data) or places.is_pattern(data)
 
 
@@ -71,7 +71,7 @@ def rows_about(shards: Sequence[Shard]) -> int | None:
 
 @dataclass(frozen=True)
 class ShardRequest:
-    """How rows of shards are read: the same for all of them.
+    """The way in which rows of shards are read, the same for all of them.
 
     Attributes
     ----------

@@ -44,7 +44,7 @@ class Workers:
 
     @property
     def n_readers(self) -> int:
-        """How many shards, or pieces of one, are read at the same time."""
+        """The number of shards, or pieces of one, that are read at the same time."""
         if self.client is None:
             return self.n_processes
         return max(int(sum(self.client.nthreads().values())), 1)

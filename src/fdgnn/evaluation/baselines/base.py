@@ -20,7 +20,7 @@ WARM_GRAPHS = 100  # on which models are tried before they are timed
 
 
 class Search(Record, frozen=True, kw_only=True):
-    """How much of the published grids is searched.
+    """The part of the published grids that is searched.
 
     Attributes
     ----------

@@ -167,7 +167,7 @@ class GINClassifier(NetworkClassifier):
 
     @classmethod
     def grid(cls, graphs: GraphBatch) -> list[Configuration]:
-        """Give section 7's: 16 or 32 hidden units for bioinformatics, 64 for social networks.
+        """Return section 7's: 16 or 32 hidden units for bioinformatics, 64 for social networks.
 
         Graphs without labels and features are taken for social networks.
         """
@@ -289,7 +289,7 @@ class DGCNNClassifier(NetworkClassifier):
 
     @classmethod
     def grid(cls, graphs: GraphBatch) -> list[Configuration]:
-        """Give learning rates and sizes of the sorted part, as far as published (decision 25)."""
+        """Return learning rates and sizes of the sorted part, as far as published (decision 25)."""
         settings = product([1e-3, 1e-4], [0.6, 0.9])
         return [{"learning_rate": r, "sorted_share": s} for r, s in settings]
 

@@ -81,7 +81,7 @@ class GNNClassifier(NetworkClassifier):
 
     @classmethod
     def grid(cls, graphs: GraphBatch) -> list[Configuration]:
-        """Give sizes of states and hidden layers; no grid was published (decision 25)."""
+        """Return sizes of states and hidden layers; no grid was published (decision 25)."""
         settings = product([5, 10], [10, 20])
         return [{"state_size": s, "hidden": h} for s, h in settings]
 
@@ -230,7 +230,7 @@ class States:
             self.x.register_hook(partial(_adjoint, wiring, *fixed_weights))
 
     def step(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Give F(x), and t."""
+        """Return F(x), and t."""
         t = ((x @ self._R.T).index_select(0, self._wiring.sources) + self._seen).tanh()
         return self._wiring.to_targets(t) @ self._W.T + self._bias, t
 

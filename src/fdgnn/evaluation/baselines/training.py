@@ -1,4 +1,4 @@
-"""What the trained networks share: inputs, minibatches of a disjoint union, the training loop.
+"""Parts of all trained networks: inputs, minibatches of a disjoint union, and the training loop.
 
 A network is a `torch.nn.ModuleDict` made by `NetworkClassifier._build` and a function of it and a
 `Minibatch`, `NetworkClassifier._scores`: nothing here subclasses torch, so that these modules can
@@ -60,7 +60,7 @@ class VertexInputs:
         self._known, self.width = known, len(known)
 
     def rows(self, graphs: GraphBatch) -> tuple[Floats, Ints]:
-        """Give a table of rows, and the position in it of each vertex's row."""
+        """Return a table of rows, and the position in it of each vertex's row."""
         if _kind(graphs) != self.kind:
             raise GraphError(
                 f"the graphs come with {_kind(graphs)}, but the model was fitted on graphs with "
@@ -236,7 +236,7 @@ class NetworkClassifier(ABC):
     @classmethod
     @abstractmethod
     def grid(cls, graphs: GraphBatch) -> list[Configuration]:
-        """Give the published configurations for graphs like these, the most promising first."""
+        """Return the published configurations for graphs like these, the most promising first."""
 
     @abstractmethod
     def _build(self, graphs: GraphBatch, n_inputs: int, n_classes: int) -> nn.ModuleDict:
@@ -289,13 +289,13 @@ class NetworkClassifier(ABC):
         return np.array(curve)
 
     def predict(self, graphs: GraphBatch) -> Array:
-        """Give each graph's class, as in the `y` of fit."""
+        """Return each graph's class, as in the `y` of fit."""
         if not hasattr(self, "_net"):
             raise ValueError(f"this {type(self).__name__} is not fitted; call fit first")
         return self._predicted(GraphTensors(graphs, self._inputs))
 
     def decision_function(self, graphs: GraphBatch) -> Array:
-        """Give scores: (n,) for two classes, (n, n_classes) for more."""
+        """Return scores: (n,) for two classes, (n, n_classes) for more."""
         import torch
 
         data = GraphTensors(graphs, self._inputs)
