@@ -93,7 +93,8 @@ def test_wl_features_beside_a_reservoir_are_what_a_union_adds_by_them():
     X = network.encoder.blocks_[1].encoder.transform(graphs)
     expected = scale * (X @ network.readout.coef[0, -width:]).mean()
     assert sum(one.weight for one in found) == pytest.approx(expected, rel=1e-9)
-    ensemble = AutoGraphClassifier(random_state=0).fit(every, y)
+    candidates = [("wl", WLCounts(), "linear"), ("reservoir", GraphReservoir(), "linear")]
+    ensemble = AutoGraphClassifier(candidates, random_state=0).fit(every, y)
     kinds = [network.encoder.kind for network in ensemble.estimators_]
     assert "reservoir" in kinds, "this seed keeps the reservoir"
     weight = sum(one.weight for one in substructures(ensemble, graphs, target=1, n_most=ALL))
@@ -138,7 +139,7 @@ def test_models_without_wl_features_have_none_and_other_models_are_rejected():
     options = {"effective_spectral_radius": 0.5, "random_state": 0}
     assert substructures(FDGNNClassifier(**options).fit(graphs, y), graphs) == []
     model = GraphClassifier("wl").fit(graphs, y)
-    with pytest.raises(ValueError, match="target=7 is not a class"):
+    with pytest.raises(ValueError, match="target=7: not a class"):
         substructures(model, graphs, target=7)
     with pytest.raises(TypeError, match="has no score"):
         substructures(WLCounts().fit(graphs), graphs)

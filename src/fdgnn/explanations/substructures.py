@@ -11,7 +11,7 @@ same WL label add up.
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -294,119 +294,74 @@ def substructures(
         wanted = [number_of_score(model, target)]
     else:
         wanted = list(range(len(signs_of(model))))
-    tallies = _tallies(model, batch, wanted)
     writer = _Writer(model, batch, names or {}, position)
-    return [
-        one
-        for number in wanted
-        for sign in (1.0, -1.0)
-        for one in writer.told(number, _most(tallies, number, sign, 2 * n_most))[:n_most]
-    ]
+    last = wanted[-1]
+    rows, found = _occurrences(model, batch, last)
+    told: list[Substructure] = []
+    for number in wanted:
+        own = found
+        if number != last and model._n_outputs == 1:  # what is for one class is against the other
+            own = found._replace(added=-found.added)
+        elif number != last:
+            rows, own = _occurrences(model, batch, number)
+        for sign in (1.0, -1.0):
+            told += writer.told(number, _most(rows, own, sign, 2 * n_most))[:n_most]
+    return told
 
 
 # ---------------------------------------------------------------------- counting
 
 
-class _Tally(NamedTuple):
-    """Colors of one channel and round, each with what it adds; arrays over colors."""
+class _Occurrences(NamedTuple):
+    """WL labels in graphs: arrays with an entry for each label of each graph and base model."""
 
+    row: Ints  # position of the label's channel and iteration in the rows
     color: Colors
-    total: Floats  # over all graphs
-    n_graphs: Ints
-    example_for: Ints  # (k, 3): vertices of the color, of the graph, and the graph's position
-    example_against: Ints
+    graph: Ints
+    added: Floats  # to the score
+    often: Ints  # vertices of the graph with the label
+    size: Ints  # vertices of the graph
 
 
-_NONE = np.iinfo(np.int64).max  # in place of an example that there is not
-
-
-def _tallies(model: Any, graphs: GraphBatch, wanted: list[int]) -> dict[_Key, _Tally]:
-    """Add attributions up: over graphs, and over base models that have the same WL labels."""
-    if len(wanted) == 2 and model._n_outputs == 1:  # what is for one class is against the other
-        one = _tallies(model, graphs, wanted[1:])
-        return one | {(row, 0): _mirrored(tally) for (row, _), tally in one.items()}
-    by_model: dict[tuple[int, _Key], list[_Tally]] = defaultdict(list)
-    signs = signs_of(model)
-    share = 1.0 / len(model.estimators_)
+def _occurrences(
+    model: Any, graphs: GraphBatch, number: int
+) -> tuple[list[LabelRow], _Occurrences]:
+    """Return all rows, and what each WL label adds to a score in each graph."""
+    rows: dict[LabelRow, int] = {}
+    parts: list[_Occurrences] = []
     for part, members in chunks(graphs):
-        for n, fitted in enumerate(model.estimators_):
+        for fitted in model.estimators_:
             if not _wl_encoders(fitted.encoder):
                 continue
             found = fitted.encoder.attribute(part, model.n_jobs)
-            seen = fitted.seen(found.features, part)
-            for number in wanted:
-                same = np.full(len(part), number)
-                ways = directions_of(fitted, found, seen, signs, same)
-                for row, tally in _rows(found, ways.own, ways.of_graph, members, share):
-                    by_model[n, (row, number)].append(tally)
-    tallies: dict[_Key, list[_Tally]] = defaultdict(list)
-    for (_, key), found_in_chunks in by_model.items():
-        tallies[key].append(_merged(found_in_chunks, same_graphs=False))
-    return {key: _merged(several, same_graphs=True) for key, several in tallies.items()}
+            seen, same = fitted.seen(found.features, part), np.full(len(part), number)
+            ways = directions_of(fitted, found, seen, signs_of(model), same)
+            share = 1.0 / len(model.estimators_)
+            parts += _of_parts(found, ways.own, ways.of_graph, members, share, rows)
+    if not parts:
+        nothing: list[Any] = [np.empty(0)] * len(_Occurrences._fields)
+        return [], _Occurrences(*nothing)
+    return list(rows), _Occurrences(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-def _rows(
-    found: Attribution, directions: Features, of_graph: Ints, positions: Ints, share: float
-) -> Iterator[tuple[LabelRow, _Tally]]:
-    """Tally the colors of graphs at these positions, by channel and round."""
+def _of_parts(
+    found: Attribution, directions: Features, of_graph: Ints, positions: Ints, share: float,
+    rows: dict[LabelRow, int],
+) -> Iterator[_Occurrences]:  # fmt: skip
+    """Yield the WL labels of graphs at these positions, one channel and iteration at a time."""
     if isinstance(found, UnionParts):
         for part, own, of in found.split(directions, of_graph):
-            yield from _rows(part, own, of, positions, share)
+            yield from _of_parts(part, own, of, positions, share, rows)
     if not isinstance(found, WLParts):
         return
-    graphs = found.graphs
-    of_vertex = graphs.graph_of_vertex
-    sizes = np.diff(graphs.vertex_offsets)
-    shares = found.shares(directions, of_graph) * share
+    sizes, shares = np.diff(found.graphs.vertex_offsets), found.shares(directions, of_graph)
     for t, row in enumerate(found.rows):
-        groups = found.groups[t]
-        _, first, often = np.unique(groups, return_index=True, return_counts=True)
-        graph = of_vertex[first]
-        examples = np.stack([often, sizes[graph], positions[graph]], axis=1)
-        yield row, _by_color(found.colors[t][first], _sums(groups, shares[t]), examples)
-
-
-def _by_color(color: Colors, added: Floats, examples: Ints) -> _Tally:
-    """Tally what each color adds in each graph."""
-    distinct, inverse, n_graphs = np.unique(color, return_inverse=True, return_counts=True)
-    total = _sums(inverse, added)
-    no = np.full_like(examples, _NONE)
-    kinds = [np.where((side > 0)[:, None], examples, no) for side in (added, -added)]
-    best = [_first_of_each(inverse, kind) for kind in kinds]
-    return _Tally(distinct, total, n_graphs, *best)
-
-
-def _sums(group: Ints, values: Floats) -> Floats:
-    return np.asarray(np.bincount(group, values), dtype=np.float64)
-
-
-def _first_of_each(group: Ints, examples: Ints) -> Ints:
-    """The smallest example of each group."""
-    order = np.lexsort((*examples.T[::-1], group))
-    starts = np.flatnonzero(np.concatenate([[True], np.diff(group[order]) > 0]))
-    return examples[order[starts]]
-
-
-def _merged(tallies: list[_Tally], *, same_graphs: bool) -> _Tally:
-    """Add tallies of other graphs up, or those of other networks for the same graphs."""
-    if len(tallies) == 1:
-        return tallies[0]
-    color = np.concatenate([t.color for t in tallies])
-    distinct, inverse = np.unique(color, return_inverse=True)
-    counts = np.concatenate([t.n_graphs for t in tallies])
-    n_graphs = np.zeros(len(distinct), dtype=np.int64)
-    (np.maximum if same_graphs else np.add).at(n_graphs, inverse, counts)
-    total = _sums(inverse, np.concatenate([t.total for t in tallies]))
-    found = [
-        _first_of_each(inverse, np.concatenate(examples))
-        for examples in zip(*((t.example_for, t.example_against) for t in tallies), strict=True)
-    ]
-    return _Tally(distinct, total, n_graphs, *found)
-
-
-def _mirrored(tally: _Tally) -> _Tally:
-    total, examples = -tally.total, (tally.example_against, tally.example_for)
-    return _Tally(tally.color, total, tally.n_graphs, *examples)
+        _, first, often = np.unique(found.groups[t], return_index=True, return_counts=True)
+        graph = found.graphs.graph_of_vertex[first]
+        number = np.full(len(first), rows.setdefault(row, len(rows)))
+        added: Any = np.bincount(found.groups[t], shares[t]) * share
+        color = found.colors[t][first]
+        yield _Occurrences(number, color, positions[graph], added, often, sizes[graph])
 
 
 # ---------------------------------------------------------------------- choosing
@@ -420,20 +375,30 @@ class _Chosen(NamedTuple):
     graph: int
 
 
-def _most(tallies: dict[_Key, _Tally], number: int, sign: float, n_most: int) -> list[_Chosen]:
-    """Those that count most for a target (sign 1), or against it (sign -1)."""
-    rows = [(row, tally) for (row, of), tally in tallies.items() if of == number]
-    found = [one for row, tally in rows for one in _top(row, tally, sign, n_most)]
-    found.sort(key=lambda c: (-sign * c.total, c.row.channel, c.row.round, c.color))
-    return found[:n_most]
-
-
-def _top(row: LabelRow, tally: _Tally, sign: float, n_most: int) -> Iterator[_Chosen]:
-    examples = tally.example_for if sign > 0 else tally.example_against
-    for i in np.argsort(-sign * tally.total, kind="stable")[:n_most].tolist():
-        if sign * tally.total[i] > 0:
-            total, graph = float(tally.total[i]), int(examples[i, 2])
-            yield _Chosen(row, int(tally.color[i]), total, int(tally.n_graphs[i]), graph)
+def _most(rows: list[LabelRow], found: _Occurrences, sign: float, n_most: int) -> list[_Chosen]:
+    """Return the labels that count most for a target (sign 1), or against it (sign -1)."""
+    if not rows:
+        return []
+    order = np.lexsort((found.size, found.often, found.color, found.row))
+    row, color, graph, added, often, size = (array[order] for array in found)
+    new = (row[1:] != row[:-1]) | (color[1:] != color[:-1])
+    starts = np.flatnonzero(np.concatenate([[True], new]))
+    ends = np.append(starts[1:], len(row))
+    total = sign * np.add.reduceat(added, starts)
+    rank = np.argsort(np.argsort([f"{r.channel} {r.round:9}" for r in rows]))[row[starts]]
+    best = np.lexsort((color[starts], rank, -total))
+    chosen = []
+    for i in best[: min(n_most, np.count_nonzero(total > 0))].tolist():
+        own = np.arange(starts[i], ends[i])
+        same = own[sign * added[own] > 0]  # in graphs in which it counts in this direction
+        example = same[np.lexsort((graph[same], size[same], often[same]))[0]]
+        n_graphs = len(np.unique(graph[own]))
+        first = starts[i]
+        chosen.append(
+            _Chosen(rows[row[first]], int(color[first]), sign * float(total[i]), n_graphs,
+                    int(graph[example]))
+        )  # fmt: skip
+    return chosen
 
 
 # ---------------------------------------------------------------------- telling
