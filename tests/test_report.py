@@ -426,7 +426,7 @@ def test_methods_and_those_that_did_not_finish(comparison):
     assert walks["state"] == "out of time: no result after 600 s"
     assert walks["accuracy"] == NONE
     caption = comparison.caption("methods-0-0")
-    assert "No other method has a better mean than FDGNN." in caption
+    assert "No baseline has a better mean than FDGNN." in caption
     assert "Not finished: 1 method out of time" in caption
     rows = comparison.table("scores-accuracy")
     assert rows["Weisfeiler-Lehman kernel, SVC: published"]["accuracy, %"] == "84.11"
@@ -475,7 +475,7 @@ def test_errors_are_better_where_they_are_smaller(tmp_path):
     forest = with_rmse([0.8, 0.9, 0.7, 0.8], name="rf", title="forest", kind="RandomForest")
     shown = make(tmp_path, write_run(tmp_path / "run", [with_rmse([0.7, 0.8, 0.8, 0.8]), forest]))
     assert shown.table("methods-0-0")["forest"]["FDGNN auto better, equal, worse"] == "2, 1, 1"
-    assert "No other method has a better mean than FDGNN auto." in shown.caption("methods-0-0")
+    assert "No baseline has a better mean than FDGNN auto." in shown.caption("methods-0-0")
 
 
 # ---------------------------------------------------------------------- unfinished, without data

@@ -155,7 +155,7 @@ if (chooser) {
 const pairsOf = (flat) => Array.from({ length: flat.length / 2 }, (_, i) => [flat[2 * i], flat[2 * i + 1]]);
 
 // A graph of the page; with `steps` from the vertices that a substructure is about, and its radius, they show that in the
-// place of contributions.
+// place of attributions.
 function drawGraph(drawing, words, steps = null, radius = 0) {
   const { molecule, directed, labels, orders } = drawing, values = steps ? null : drawing.contributions;
   const at = pairsOf(drawing.positions), unit = unitOf(drawing, at);
@@ -191,10 +191,10 @@ function markOf(step) {
 }
 
 function details(drawing) {
-  const made = element("details", {}, element("summary", {}, "Table: contributions"));
+  const made = element("details", {}, element("summary", {}, "Table: attributions"));
   made.addEventListener("toggle", () => {
     if (!made.open || made.children.length > 1) return;
-    const table = vertexTable(["vertex", "label", "contribution"], drawing.contributions,
+    const table = vertexTable(["vertex", "label", "attribution"], drawing.contributions,
       (v) => drawing.labels?.[v] ?? "–", (value) => [written(value, 3)]);
     made.append(element("div", { class: "wide" }, table));
   });

@@ -29,7 +29,7 @@ from fdgnn.metrics import OF_CLASSES, OF_NUMBERS
 
 _KIND_WORDS = {
     "ours": "fdgnn, mean ± standard deviation",
-    "other": "another method, mean ± standard deviation",
+    "other": "a baseline, mean ± standard deviation",
     "published": "published, mean ± standard deviation",
 }
 
@@ -428,7 +428,7 @@ def _sign(metric: str) -> int:
 
 
 def _better(found: Sequence[Evaluation], ours: Evaluation | None) -> str:
-    """Return which methods have a better mean than ours, in a sentence."""
+    """Return which baselines have a better mean than ours, in a sentence."""
     others = [one for one in found if not is_ours(one) and one.score is not None]
     if ours is None or ours.score is None or not others:
         return ""
@@ -436,7 +436,7 @@ def _better(found: Sequence[Evaluation], ours: Evaluation | None) -> str:
     better = [
         one.model.title for one in others if one.score and sign * (one.score - ours.score) > 0
     ]
-    who = listed(better) if better else "No other method"
+    who = listed(better) if better else "No baseline"
     verb = "have" if len(better) > 1 else "has"
     return (
         f"{who} {verb} a better mean than {ours.model.title}. Where each is better on about half "
