@@ -20,13 +20,13 @@ from fdgnn import (
     read_graphs,
 )
 from fdgnn.exceptions import DatasetFormatError, GraphError
+from fdgnn.graphs.converters import join
 from fdgnn.graphs.molecules import (
     ATOM_FEATURES,
     MoleculeReader,
     molecule_batch,
     molecule_schema,
 )
-from fdgnn.graphs.raw import join
 from strategies import assert_same
 
 Chem = pytest.importorskip("rdkit.Chem")

@@ -16,7 +16,7 @@ from fdgnn.datasets.tables import read_csv
 from fdgnn.exceptions import DatasetFormatError, GraphError, warn_unused
 from fdgnn.extras import require
 from fdgnn.graphs import checks
-from fdgnn.graphs.raw import RawGraph
+from fdgnn.graphs.converters import RawGraph
 from fdgnn.limits import MAX_ROW_BYTES
 from fdgnn.schema import ReadOptions
 

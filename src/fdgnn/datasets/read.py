@@ -34,9 +34,9 @@ from fdgnn.datasets.tables import (
     name_of,
     read_csv,
     read_jsonl,
+    read_xlsx,
 )
 from fdgnn.datasets.tu import load_tu
-from fdgnn.datasets.xlsx import read_xlsx
 from fdgnn.exceptions import DatasetFormatError
 from fdgnn.graphs.molecules import MoleculeReader
 from fdgnn.schema import USUAL_ATOMS, InputSchema, ReadOptions, schema_of

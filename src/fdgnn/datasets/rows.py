@@ -26,9 +26,9 @@ from fdgnn.exceptions import (
 )
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.checks import is_text
+from fdgnn.graphs.converters import Joined, Raw, RawGraph, join
 from fdgnn.graphs.descriptors import is_missing, kind_of_cells, number_in
 from fdgnn.graphs.molecules import Molecule, molecule_schema
-from fdgnn.graphs.raw import Joined, Raw, RawGraph, join
 from fdgnn.limits import MAX_LABEL, MAX_REJECTS
 from fdgnn.schema import USUAL_ATOMS, EdgeChoice, InputSchema, ReadOptions, Vertex, VertexChoice
 from fdgnn.texts import agreeing

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import csv
 import os
+import zipfile
 from codecs import BOM_UTF8
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,15 +33,16 @@ from fdgnn.datasets.files import (
     STANDARD_INPUT,
     Expansion,
     Stream,
+    check_archive,
     open_unpacked,
 )
 from fdgnn.datasets.rows import BadRow, Row
 from fdgnn.exceptions import DatasetError, DatasetFormatError, GraphError, warn_unused
 from fdgnn.extras import require
 from fdgnn.graphs import checks
+from fdgnn.graphs.converters import RawGraph
 from fdgnn.graphs.descriptors import number_in
 from fdgnn.graphs.molecules import is_molecule
-from fdgnn.graphs.raw import RawGraph
 from fdgnn.limits import MAX_ROW_BYTES
 from fdgnn.schema import InputSchema, ReadOptions
 from fdgnn.texts import parse_json, unguarded
@@ -507,3 +509,105 @@ def _fields(lines: list[str], delimiter: str, *, strict: bool) -> list[str] | No
     except csv.Error:
         return None
     return records[0] if len(records) == 1 else None
+
+
+# ---------------------------------------------------------------------- Excel
+
+
+EXCEL = "Excel files (.xlsx)"
+
+
+def read_xlsx(path: Path) -> tuple[list[str], Iterator[Row]]:
+    """Find the columns, as the first row that is not blank names them, and the rows."""
+    openpyxl = require("openpyxl", "tables", EXCEL)
+    with _readable_book(path):
+        with zipfile.ZipFile(path) as archive:
+            check_archive(archive.infolist(), path)
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        sheet, *others = book.worksheets
+        sheet.reset_dimensions()  # what a file claims its size to be is not needed
+        rows = _book_rows(path, sheet)
+        header = next((row for row in rows if isinstance(row, list)), None)
+    if header is None:
+        raise DatasetFormatError(f"{path}: its sheet {sheet.title!r} is empty")
+    if filled := [other.title for other in others if any(map(any, _first_rows(other)))]:
+        remedy = "save the sheet that you mean as a file of its own"
+        warn_unused(str(path), {f"the sheets {', '.join(map(repr, filled))}": remedy})
+    columns = [str("" if name is None else name).strip() for name in header]
+    return columns, (_named_cells(row, columns) for row in rows)
+
+
+def _first_rows(sheet: Any) -> Iterator[tuple[Any, ...]]:
+    return iter(sheet.iter_rows(max_row=1, values_only=True))
+
+
+def _book_rows(path: Path, sheet: Any) -> Iterator[list[Any] | BadRow]:
+    """Yield the cells of each row; blank rows at the beginning and the end are left out."""
+    n_blank, begun, most = 0, False, MAX_ROW_BYTES.value
+    with _readable_book(path):
+        for cells in sheet.iter_rows(values_only=True):
+            if all(cell is None for cell in cells):
+                n_blank += begun
+                continue
+            yield from repeat(BLANK, n_blank)
+            n_blank, begun = 0, True
+            if sum(len(cell) for cell in cells if isinstance(cell, str)) > most:
+                yield BadRow(f"its text is too long; {MAX_ROW_BYTES.in_words}")
+            else:
+                yield list(cells)
+
+
+def _named_cells(row: list[Any] | BadRow, columns: list[str]) -> Row:
+    if isinstance(row, BadRow):
+        return row
+    if any(cell is not None for cell in row[len(columns) :]):
+        return BadRow(f"it has {len(row)} cells, but the first row names {len(columns)} columns")
+    cells = chain(map(_plain_cell, row), repeat(None))
+    return dict(zip(columns, cells, strict=False))
+
+
+def _plain_cell(cell: Any) -> Any:
+    """Return text without a guard against formulas, and times as text."""
+    if isinstance(cell, str):
+        return unguarded(cell)
+    return cell if isinstance(cell, int | float | None) else str(cell)
+
+
+@contextmanager
+def _readable_book(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except DatasetError:
+        raise
+    except Exception as error:  # openpyxl passes on whatever its parsers raise
+        why = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise DatasetFormatError(f"{path}: it cannot be read ({why}); save it again") from error
+
+
+@contextmanager
+def xlsx_rows(file: IO[bytes]) -> Iterator[Callable[[Any], None]]:
+    """Yield a function that appends rows, given by column, to the sheet of a new workbook."""
+    openpyxl = require("openpyxl", "tables", EXCEL)
+    cells = require("openpyxl.cell", "tables", EXCEL)
+    forbidden = require("openpyxl.cell.cell", "tables", EXCEL).ILLEGAL_CHARACTERS_RE
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet("Sheet1")
+    begun = False
+
+    def cell(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        found = cells.WriteOnlyCell(sheet, forbidden.sub("\ufffd", value))
+        found.data_type = "s"  # never a formula
+        return found
+
+    def write(table: Any) -> None:
+        nonlocal begun
+        if not begun:
+            sheet.append(list(map(cell, table)))
+        begun = True
+        for row in zip(*table.values(), strict=True):
+            sheet.append(list(map(cell, row)))
+
+    yield write
+    book.save(file)

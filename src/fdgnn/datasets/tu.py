@@ -28,7 +28,8 @@ from fdgnn.datasets.home import Dataset, cached, find
 from fdgnn.datasets.home import data_home as home_of
 from fdgnn.exceptions import DatasetFormatError, GraphError, warn_unused
 from fdgnn.graphs import GraphBatch
-from fdgnn.graphs.raw import joined_labels, with_label_columns
+from fdgnn.graphs.checks import joined_labels
+from fdgnn.graphs.converters import with_label_columns
 from fdgnn.schema import (
     CHOICES,
     EdgeChoice,

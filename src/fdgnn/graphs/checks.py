@@ -368,3 +368,15 @@ def first_new(
     graph_of = np.searchsorted(offsets, places, side="right") - 1
     graphs, first = np.unique(graph_of, return_index=True)
     return dict(zip(graphs.tolist(), values[codes[places[first]]].tolist(), strict=True))
+
+
+def joined_labels(carried: Array) -> Array:
+    """Return one label per edge: its own entry or, if it has several, these joined by commas.
+
+    Parameters
+    ----------
+    carried : (n_arcs, n_entries) int or str
+    """
+    if carried.shape[1] == 1:
+        return carried[:, 0]
+    return text_array([",".join(map(str, row)) for row in carried.tolist()])

@@ -18,7 +18,6 @@ from fdgnn.exceptions import GraphError, warn_unused
 from fdgnn.extras import require
 from fdgnn.graphs import Array, Floats, Graph, GraphBatch, checks
 from fdgnn.graphs.graph import merge_arcs
-from fdgnn.graphs.raw import joined_labels
 from fdgnn.schema import InputSchema
 
 # The attributes of networkx and PyG objects that are read, as `as_batch` takes them; "" and [] are
@@ -592,7 +591,7 @@ def _named_labels(values: Any) -> Any:
                 "integers, or name one column as weights"
             )
         array = array.astype(np.int64)
-    return joined_labels(array) if array.ndim == 2 and array.dtype.kind in "iu" else array
+    return checks.joined_labels(array) if array.ndim == 2 and array.dtype.kind in "iu" else array
 
 
 def _finite(values: Any, n_arcs: int) -> Array:

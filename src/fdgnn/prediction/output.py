@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from fdgnn import places
-from fdgnn.datasets.xlsx import xlsx_rows
+from fdgnn.datasets.tables import xlsx_rows
 from fdgnn.extras import require
 from fdgnn.files import check_writable, exclusive
 from fdgnn.texts import guarded, printable
