@@ -6,7 +6,7 @@
 
 #include "amplification.hpp"
 #include "blocks.hpp"
-#include "ways.hpp"
+#include "plan.hpp"
 
 namespace fdgnn {
 
@@ -112,7 +112,7 @@ class BlockSolver {
         const i64 end = schedule.layers[layer + 1];
         while (c < end) {
             if (schedule.n_checked[c] > 0) {
-                settle(c++);
+                iterate_component(c++);
             } else {  // a neuron that does not read itself: all that it reads is final
                 evaluate(schedule.order[schedule.components[c]]);
                 c++;
@@ -162,7 +162,7 @@ class BlockSolver {
     //
     // A cycle is checked by its first neuron, and from the second sweep on: in the first one that neuron
     // reads the zeros from which the others start, and its move says nothing about them.
-    void settle(i64 c) {
+    void iterate_component(i64 c) {
         const Span<const i64> neurons = schedule.neurons_of(c);
         const i64 n_checked = schedule.n_checked[c], period = schedule.period[c], n = block.n;
         std::fill_n(active.begin(), n, T(1));
@@ -257,7 +257,7 @@ class BlockSolver {
             const double error = bound->error(k);
             double& residual = out.residual[layer][graph_of[block.graphs[k]]];
             residual = std::max(residual, error);
-            if (!(error < 0.5 * tol)) own.way = Way::DOUBLE;
+            if (!(error < 0.5 * tol)) own.method = Method::FLOAT64;
         }
     }
 };

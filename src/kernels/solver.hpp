@@ -1,28 +1,29 @@
-// The fixed points of a batch, each graph by its own way, and of a few graphs from their arcs on.
+// The fixed points of a batch, each graph by its own method, and of a few graphs from their arcs on.
 #pragma once
 
+#include "plan.hpp"
 #include "program.hpp"
 #include "quotient.hpp"
 #include "scheduled.hpp"
 #include "spectral.hpp"
 #include "trajectory.hpp"
-#include "ways.hpp"
 
 namespace fdgnn {
 
-// How many graphs went each way, and how many sums of states are infinite or NaN.
+// How many graphs were solved by each method, and how many sums of states are infinite or NaN.
 struct Counts {
     i64 n_single = 0, n_double = 0, n_steps = 0, n_infinite = 0;
 };
 
-// The blocks `first` to `last` without the quotients that do not go this way.
-struct BlocksOfWay {
+// The blocks `first` to `last` with the quotients of this method only.
+struct BlocksByMethod {
     std::vector<i64> offsets{0}, blocks;
 
-    BlocksOfWay(i64 first, i64 last, const BoundQuotients& b, Span<const Plan> plans, Way way) {
+    BlocksByMethod(i64 first, i64 last, const BoundQuotients& b, Span<const Plan> plans,
+                   Method method) {
         for (i64 i = first; i < last; i++) {
             for (i64 k : b.blocks.part(b.block_offsets[i], b.block_offsets[i + 1]))
-                if (plans[k].way == way) blocks.push_back(k);
+                if (plans[k].method == method) blocks.push_back(k);
             if (size() > offsets.back()) offsets.push_back(size());
         }
     }
@@ -30,7 +31,7 @@ struct BlocksOfWay {
 };
 
 template <class T>
-i64 solve_blocks(const BlocksOfWay& some, const Task& task, const Program& program,
+i64 solve_blocks(const BlocksByMethod& some, const Task& task, const Program& program,
                  Span<Plan> plans, const Outputs& out) {
     const i64 n = static_cast<i64>(some.offsets.size()) - 1;
     if (n == 0) return 0;
@@ -52,12 +53,12 @@ inline Counts solve(i64 first, i64 last, const Task& task, const Program& progra
         plans[k] = plan(k, task, program);
 
     Counts counts;
-    const BlocksOfWay singles(first, last, b, span(plans), Way::SINGLE);
-    const BlocksOfWay steps(first, last, b, span(plans), Way::STEPS);
+    const BlocksByMethod singles(first, last, b, span(plans), Method::FLOAT32);
+    const BlocksByMethod steps(first, last, b, span(plans), Method::LITERAL);
     counts.n_steps = steps.size();
     if (steps.size() > 0 && only_certified) return counts;
     counts.n_infinite = solve_blocks<float>(singles, task, program, all, out);
-    const BlocksOfWay doubles(first, last, b, span(plans), Way::DOUBLE);  // some were single
+    const BlocksByMethod doubles(first, last, b, span(plans), Method::FLOAT64);  // some were single
     counts.n_double = doubles.size();
     counts.n_single =
         b.block_offsets[last] - b.block_offsets[first] - doubles.size() - steps.size();
@@ -71,7 +72,7 @@ inline Counts solve(i64 first, i64 last, const Task& task, const Program& progra
 
     for (i64 g = 0; g < b.quotient_of.size; g++) {  // the same for graphs that look alike
         const i64 k = b.quotient_of[g], own = b.graphs[k];
-        if (own == g || plans[k].way == Way::NONE) continue;
+        if (own == g || plans[k].method == Method::NONE) continue;
         for (i64 i = 0; i < out.pooled.layers; i++)
             std::copy_n(&out.pooled[i][own][0], out.pooled.columns, &out.pooled[i][g][0]);
         for (i64 layer = 0; layer < out.n_iter.rows; layer++) {

@@ -12,7 +12,7 @@
 #include <numeric>
 
 #include "blocks.hpp"
-#include "ways.hpp"
+#include "plan.hpp"
 
 namespace fdgnn {
 

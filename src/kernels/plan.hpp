@@ -1,4 +1,4 @@
-// Which way each quotient graph goes: float32, float64, or the steps of the paper's loop.
+// By which method each quotient graph is solved: float32, float64, or the steps of the paper's loop.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,7 @@
 
 namespace fdgnn {
 
-enum class Way { NONE, SINGLE, DOUBLE, STEPS };
+enum class Method { NONE, FLOAT32, FLOAT64, LITERAL };
 
 // So much a state near 1 may seem to move by rounding in a sweep that moves nothing.
 constexpr double ULPS = 8.0 * std::numeric_limits<float>::epsilon();
@@ -18,7 +18,7 @@ constexpr double FINER = 0x1p-29;  // the rounding of float64 beside that of flo
 
 // How one quotient is solved.
 struct Plan {
-    Way way = Way::NONE;
+    Method method = Method::NONE;
     bool provisional = false;    // float32 suffices only if the slopes of tanh at the states say so
     double rho = 0.0;            // rho(|A|)
     double resolution = 0.0;     // how far rounding to float32 may seem to move the graph
@@ -37,7 +37,7 @@ struct Task {
     i64 max_iter;
 };
 
-// Choose a way for quotient k. It is certified if its contraction rho(|W_H|) rho(|A|) is below 1 in all
+// Choose the method for quotient k. It is certified if its contraction rho(|W_H|) rho(|A|) is below 1 in all
 // layers. It is computed in float32 if that is fine enough to tell the fixed point to half of tol. Where
 // A is not symmetric nothing is proven about errors, so directed graphs are computed in float64.
 inline Plan plan(i64 k, const Task& task, const Program& program) {
@@ -52,7 +52,7 @@ inline Plan plan(i64 k, const Task& task, const Program& program) {
         largest = std::max(largest, radius * found.rho);
     }
     if (!certified) {
-        found.way = Way::STEPS;
+        found.method = Method::LITERAL;
         return found;
     }
     for (i64 r = b.quotients.row_offsets[k]; r < b.quotients.row_offsets[k + 1]; r++)
@@ -64,7 +64,7 @@ inline Plan plan(i64 k, const Task& task, const Program& program) {
         program.fits_single && (task.degrees.empty() || task.degrees[g] <= task.most_degree);
     const bool fine = found.resolution < 0.5 * task.tol * (1.0 - largest) &&
                       (!found.provisional || (!task.directed && program.has_only_cycles));
-    found.way = fits && fine ? Way::SINGLE : Way::DOUBLE;
+    found.method = fits && fine ? Method::FLOAT32 : Method::FLOAT64;
     return found;
 }
 
