@@ -297,7 +297,7 @@ def test_predict_with_bad_words(fitted, table, tmp_path):
         ([truncated, table], "truncated.fdgnn"),
         ([table, table], "graphs.jsonl"),
         ([fitted[0], "no-such-file.csv"], "no-such-file.csv"),
-        ([fitted[0], table, "-o", "out.xlsx"], "out.xlsx"),
+        ([fitted[0], table, "-o", tmp_path / "out.ods"], "out.ods"),
         ([fitted[0], table, "-o", tmp_path / "no" / "out.csv"], "no"),
         ([fitted[0], table, "--id", "color"], "color"),
         ([fitted[0], table, "--strict"], "row 5"),
