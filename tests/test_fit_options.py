@@ -18,7 +18,12 @@ from fdgnn import load_model, read_graphs
 from fdgnn.cli import main
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.evaluation.duplicates import duplicates_note
-from fdgnn.evaluation.molecules import morgan_counts, morgan_predictions, murcko_scaffolds
+from fdgnn.evaluation.molecules import (
+    linear_model,
+    morgan_counts,
+    murcko_scaffolds,
+    simple_predictions,
+)
 from fdgnn.folds import TEST, Split
 from fdgnn.graphs import GraphBatch
 from fdgnn.metrics import OF_CLASSES
@@ -216,11 +221,11 @@ def test_folds_that_lack_classes_do_not_stop_the_baseline():
     X = sp.csr_array(np.eye(9))
     for y in (np.repeat([0, 1, 2], 3), np.repeat([0, 1, 1], 3)):
         folds = np.array([[0] * 3 + [TEST] * 6, [0] * 6 + [TEST] * 3, [0, 1, TEST] * 3])
-        found = morgan_predictions(X, one_target(y, "classification"), folds)
+        found = simple_predictions(linear_model, X, one_target(y, "classification"), folds)
         assert np.isnan(found.scores(OF_CLASSES["accuracy"])).tolist() == [[True, False, False]]
         for tested, outputs in zip(found.tested[1:], found.outputs[1:], strict=True):
             assert np.isfinite(outputs[tested]).all()
-    alone = morgan_predictions(X, one_target(y, "classification"), folds[:1])
+    alone = simple_predictions(linear_model, X, one_target(y, "classification"), folds[:1])
     assert np.isnan(alone.score(OF_CLASSES["roc_auc"]))
 
 
@@ -252,7 +257,7 @@ def test_the_baseline_is_logistic_regression_in_the_same_folds(table):
     theirs = [made.GetCountFingerprintAsNumPy(MolFromSmiles(one)) for one in table.smiles]
     np.testing.assert_array_equal(X.toarray(), theirs)
     folds = np.array([np.where(np.arange(len(table.y)) % 2 == o, TEST, 0) for o in (0, 1)])
-    found = morgan_predictions(X, one_target(table.y, "classification"), folds)
+    found = simple_predictions(linear_model, X, one_target(table.y, "classification"), folds)
     by_hand = []
     for fold in folds:
         model = LogisticRegression(max_iter=1000).fit(X[fold >= 0], table.y[fold >= 0])

@@ -17,7 +17,12 @@ from fdgnn import as_batch, compare
 from fdgnn.cli import app
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.evaluation.baselines import Search, new_method
-from fdgnn.evaluation.molecules import morgan_counts, morgan_predictions, murcko_scaffolds
+from fdgnn.evaluation.molecules import (
+    linear_model,
+    morgan_counts,
+    murcko_scaffolds,
+    simple_predictions,
+)
 from fdgnn.evaluation.run import EvaluationTask
 from fdgnn.folds import Split, nested_folds
 from fdgnn.graphs.smiles import SmilesColumn
@@ -61,7 +66,7 @@ def test_what_rdkit_says_of_molecules_is_not_said_again(capfd):
 
 def test_logistic_regression_is_the_baseline_that_fit_prints(task):
     method = new_method("ecfp-lr", task, Search())
-    known = morgan_predictions(morgan_counts(SMILES), task.targets, task.folds)
+    known = simple_predictions(linear_model, morgan_counts(SMILES), task.targets, task.folds)
     assert method.only == {"C": 1.0}
     for fold, outputs in zip(task.folds, known.outputs, strict=True):
         model = method.model(method.only).fit(method.prepare(fold >= 0), Y[fold >= 0])

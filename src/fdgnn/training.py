@@ -25,7 +25,7 @@ from fdgnn.estimators import (
 from fdgnn.evaluation.duplicates import duplicates_note
 from fdgnn.evaluation.record import Evaluation
 from fdgnn.evaluation.run import EvaluationRun, EvaluationTask
-from fdgnn.evaluation.scores import described_search, evaluation_of_search, plain
+from fdgnn.evaluation.scores import baseline_note, described_search, evaluation_of_search, plain
 from fdgnn.folds import N_FOLDS, TEST, Folds, LastFold, Split, enough_for_nested_folds
 from fdgnn.graphs import GraphBatch
 from fdgnn.metrics import OF_CLASSES, Scoring, rare_class
@@ -233,7 +233,10 @@ def train(
     duplicates = duplicates_note(
         used.graphs, values, _tested_by(search.nested_folds_), options.seed
     )
-    notes = [imbalance_note(targets, scoring, options.threshold), duplicates, scale_note(targets)]
+    notes = [
+        baseline_note(found), imbalance_note(targets, scoring, options.threshold), duplicates,
+        scale_note(targets),
+    ]  # fmt: skip
     searched = None if some is None else len(some)
     seconds = time.perf_counter() - start
     model = search.best_estimator_

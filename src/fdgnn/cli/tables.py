@@ -35,6 +35,11 @@ def score_lines(found: Evaluation) -> list[str]:
     for m in shown:
         others = [_spread(found.baseline(name, m.metric)) for name in names]
         rows.append([m.words, _spread(m), *others])
+    errors = [] if several else [each.standard_error for each in found.targets[0].baselines]
+    if any(error is not None for error in errors):
+        cells = ["" if error is None else _number(error) for error in errors]
+        what = f"{shown[0].words}, standard error of the difference"
+        rows.insert(2, [what, "", *cells])
     ceiling = None if several else found.targets[0].wl_ceiling
     if ceiling is not None:
         rows.append(

@@ -1,4 +1,4 @@
-"""Molecules in evaluations: scaffolds, Morgan fingerprints, and a linear model on these."""
+"""Molecules in evaluations: scaffolds, Morgan fingerprints, and simple models of molecules."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import joblib
 import numpy as np
 import scipy.sparse as sp
 
-from fdgnn.arrays import Array, Floats
+from fdgnn.arrays import Array
 from fdgnn.evaluation.run import model_outputs
 from fdgnn.extras import require
 from fdgnn.folds import TEST, Folds, trained_on
 from fdgnn.selection.scoring import NestedPredictions
-from fdgnn.targets import Target, Targets
+from fdgnn.targets import Targets
 from fdgnn.workers import parallel
 
 RADIUS, N_COLUMNS = 2, 2048  # of Morgan fingerprints, as is usual
@@ -75,11 +75,30 @@ def logistic_regression(C: float = 1.0) -> Any:
     return LogisticRegression(C=C, max_iter=1000)
 
 
-def morgan_predictions(X: sp.csr_array, targets: Targets, folds: Folds) -> NestedPredictions:
-    """Predict the test graphs of each outer fold by logistic or ridge regression.
+def linear_model(classify: bool) -> Any:
+    """Return the baseline of Morgan counts, not fitted."""
+    from sklearn.linear_model import Ridge
+
+    return logistic_regression() if classify else Ridge(alpha=10.0)
+
+
+def boosting(classify: bool) -> Any:
+    """Return the baseline of descriptors, not fitted."""
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+    kind = HistGradientBoostingClassifier if classify else HistGradientBoostingRegressor
+    return kind(random_state=0)
+
+
+def simple_predictions(
+    new_model: Callable[[bool], Any], X: Any, targets: Targets, folds: Folds
+) -> NestedPredictions:
+    """Predict the test graphs of each outer fold by a model of scikit-learn.
 
     Parameters
     ----------
+    new_model : callable
+        Returns the model for classes or for numbers, not fitted.
     X : (n, P)
     targets : Targets
         Each has a model of its own, trained where it is known.
@@ -92,13 +111,6 @@ def morgan_predictions(X: sp.csr_array, targets: Targets, folds: Folds) -> Neste
             known, test = trained_on(fold) & targets.known[:, t], fold == TEST
             y = targets.values[known, t]
             if len(np.unique(y)) > 1:
-                own[test, target.columns] = _linear_outputs(X[known], y, X[test], target)
+                model = new_model(targets.classify).fit(X[known], y)
+                own[test, target.columns] = model_outputs(model, X[test], target)
     return NestedPredictions(targets, folds == TEST, outputs)
-
-
-def _linear_outputs(X: sp.csr_array, y: Array, tested: sp.csr_array, target: Target) -> Floats:
-    """Return the outputs (n, q) of a regression for molecules that are tested."""
-    from sklearn.linear_model import Ridge
-
-    model = Ridge(alpha=10.0) if target.classes is None else logistic_regression()
-    return model_outputs(model.fit(X, y), tested, target)

@@ -71,14 +71,17 @@ class BaselineScores(Record, frozen=True, kw_only=True):
     ----------
     name : str
         "constant" is the majority class or the mean target of the training graphs, "morgan" a
-        linear model on Morgan counts of molecules.
+        linear model on Morgan counts of molecules, "boosting" gradient boosting on descriptors.
     title : str
         The same in words.
+    standard_error : float or None
+        Of the difference of the model's and the baseline's score, by the first metric.
     """
 
     name: str
     title: str
     scores: list[MetricScores]
+    standard_error: Annotated[float, Meta(ge=0)] | None = None
 
     def by(self, metric: str) -> MetricScores | None:
         """Return the scores by a metric."""

@@ -13,7 +13,12 @@ from msgspec.structs import replace
 from fdgnn._version import __version__
 from fdgnn.arrays import Floats
 from fdgnn.evaluation import paper
-from fdgnn.evaluation.molecules import morgan_counts, morgan_predictions
+from fdgnn.evaluation.molecules import (
+    boosting,
+    linear_model,
+    morgan_counts,
+    simple_predictions,
+)
 from fdgnn.evaluation.record import (
     BaselineScores,
     BaseModelScores,
@@ -29,8 +34,9 @@ from fdgnn.evaluation.run import EvaluationRun, EvaluationTask
 from fdgnn.fitting import FitTask, ModelFit
 from fdgnn.folds import TEST, Folds, trained_on
 from fdgnn.graphs import GraphBatch
+from fdgnn.graphs.smiles import SmilesColumn
 from fdgnn.linear import KernelReadout
-from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, Scoring
+from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, Scoring, named_scoring
 from fdgnn.selection.scoring import NestedPredictions, chosen_thresholds
 from fdgnn.targets import Targets
 
@@ -41,6 +47,7 @@ TITLES = {
     "wl": "FDGNN auto: only WL",
     "union": "FDGNN auto: union of both",
 }
+_DRAWS = 100  # of test graphs, from which the standard error of a difference is taken
 _USUAL = ("accuracy", "balanced_accuracy", "roc_auc")
 
 
@@ -96,7 +103,12 @@ def target_scores(
                 classes=None if classes is None else [str(c) for c in classes.tolist()],
                 scores=own[t],
                 baselines=[
-                    BaselineScores(name=each.name, title=each.title, scores=scores[t])
+                    BaselineScores(
+                        name=each.name,
+                        title=each.title,
+                        scores=scores[t],
+                        standard_error=_standard_error(predictions, each.predictions, t, scoring),
+                    )
                     for each, scores in others
                 ],
                 wl_ceiling=ceiling,
@@ -117,15 +129,29 @@ def _by_target(
 
 
 def baselines_of(
-    targets: Targets, folds: Folds, smiles: Sequence[str] | None, n_jobs: int | None = None
+    targets: Targets,
+    folds: Folds,
+    smiles: Sequence[str] | None,
+    n_jobs: int | None = None,
+    molecules: SmilesColumn | None = None,
 ) -> list[Baseline]:
-    """Return the predictions of the constant, and for molecules of a model of Morgan counts."""
+    """Return the predictions of the constant, and of simple models of molecules.
+
+    These are a linear model of Morgan counts and, if the graphs have their molecules, gradient
+    boosting on descriptors.
+    """
     what = "majority class" if targets.classify else "mean"
     found = [Baseline("constant", f"always the {what}", constant_predictions(targets, folds))]
     if smiles is not None:
         how = "logistic" if targets.classify else "ridge"
-        predictions = morgan_predictions(morgan_counts(smiles, n_jobs), targets, folds)
+        predictions = simple_predictions(
+            linear_model, morgan_counts(smiles, n_jobs), targets, folds
+        )
         found.append(Baseline("morgan", f"Morgan counts and {how} regression", predictions))
+        if molecules is not None:
+            D = molecules.descriptors("fast")
+            predictions = simple_predictions(boosting, D, targets, folds)
+            found.append(Baseline("boosting", "gradient boosting on descriptors", predictions))
     return found
 
 
@@ -138,6 +164,55 @@ def constant_predictions(targets: Targets, folds: Folds) -> NestedPredictions:
             if known.any():
                 own[:, target.columns] = targets.coded[known, target.columns].mean(axis=0)
     return NestedPredictions(targets, folds == TEST, outputs)
+
+
+def _standard_error(
+    own: NestedPredictions, other: NestedPredictions, target: int, scoring: Scoring
+) -> float | None:
+    """Return the standard error of the difference of two models' scores of a target.
+
+    Both are scored on the same graphs, drawn with replacement from the test graphs of each outer
+    fold. None where that gives no score.
+    """
+    rng, variances = np.random.default_rng(0), []
+    columns = own.targets.each[target].columns
+    both = [each.outputs if scoring.of_probabilities else each.lowered for each in (own, other)]
+    for row, test in enumerate(own.tested):
+        some = np.flatnonzero(test & own.targets.known[:, target])
+        if len(some) == 0 or any(np.isnan(each[row, some, columns]).any() for each in both):
+            continue
+        differences = []
+        for drawn in rng.choice(some, (_DRAWS, len(some))):
+            y = own.targets.values[drawn, target]
+            ours, theirs = (float(scoring.metric(y, each[row, drawn, columns])) for each in both)
+            differences.append(ours - theirs)
+        known = np.array(differences)[np.isfinite(differences)]
+        variances.append(known.var() if len(known) else np.nan)
+    error = float(np.sqrt(np.sum(variances))) / max(len(variances), 1)
+    return error if variances and np.isfinite(error) else None
+
+
+def baseline_note(found: Evaluation) -> str | None:
+    """Return a sentence if a simple model is better than the model; None if it is not."""
+    for target in found.targets:
+        own = target.scores[0] if target.scores else None
+        if own is None or own.mean is None:
+            continue
+        scoring = named_scoring(own.metric, found.task == "classification")
+        others = [(each, each.by(own.metric)) for each in target.baselines]
+        known = [(each, s.mean) for each, s in others if s is not None and s.mean is not None]
+        if not known:
+            continue
+        best, score = max(known, key=lambda one: scoring.shown(one[1]))  # an error is negative
+        if scoring.shown(score) > scoring.shown(own.mean):
+            of = f" of target {target.name!r}" if target.name else ""
+            error = best.standard_error
+            spread = "" if error is None else f" (standard error of the difference {error:.3f})"
+            return (
+                f"a simple model is better: the {own.words}{of} of {best.title} is {score:.3f} in "
+                f"the same folds, and that of this model {own.mean:.3f}{spread}"
+            )
+    return None
 
 
 # ---------------------------------------------------------------------- from a search
@@ -163,7 +238,7 @@ def evaluation_of_search(
     alike = {best.configuration.number for best in selected} == {selected[0].configuration.number}
     (scoring,) = list(search._scorings(targets).values())[:1]
     fit_task = FitTask(targets, folds, scoring.metric, targets.weights(None, base.class_weight))
-    baselines = baselines_of(targets, folds, task.smiles, n_jobs)
+    baselines = baselines_of(targets, folds, task.smiles, n_jobs, task.graphs.smiles)
     fits: list[ModelFit] = selected[0].fits if alike else []
     described = described_search(search, task, name, scoring.name)
     names = [fit.name for fit in selected[0].fits]
