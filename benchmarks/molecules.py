@@ -1,6 +1,6 @@
 """``auto`` on molecules beside simple models, trained and tested on the same molecules.
 
-    python -m benchmarks.molecules [--data FOLDER] [--json results/molecules.json] [--only BACE ...]
+    python -m benchmarks.molecules [--data FOLDER] [--json results/beyond/molecules.json] [--only BACE ...]
 
 - BACE, BBBP, HIV: Murcko scaffolds by falling size, the last tenth is the test part, the model is
   trained on the nine tenths before; ROC AUC. HIV's target is CI (inactive) against CM and CA.
@@ -146,7 +146,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="auto on molecules beside simple models.")
     home = Path(os.environ.get("FDGNN_DATA", ".")) / "chem"
     parser.add_argument("--data", type=Path, default=home)
-    parser.add_argument("--json", type=Path, default=Path("results/molecules.json"))
+    parser.add_argument("--json", type=Path, default=Path("results/beyond/molecules.json"))
     parser.add_argument("--only", nargs="*", default=["MoleculeACE", *CLASSES, *NUMBERS])
     options = parser.parse_args()
     done = json.loads(options.json.read_text()) if options.json.exists() else {}

@@ -209,15 +209,17 @@ def _structure() -> list[Candidate]:
 class AutoGraphClassifier(Classifies, Auto):
     """Classify graphs by an ensemble of a few base models; nothing has to be tuned.
 
-    WL features of several iterations and reservoirs are fitted, each with the alpha that is best by
-    out-of-fold predictions of five folds. Outputs are averaged over all base models that these
+    Each is fitted with the alpha that is best by out-of-fold predictions of five folds. Outputs are averaged over all base models that these
     predictions cannot tell from the best one (`fdgnn.ensemble`).
 
     Parameters
     ----------
     candidates : {"all", "wl", "union"} or list, default="all"
-        The base models: WL features and reservoirs, WL features alone, or models that read both.
-        Vertices without labels have WL features alone. Or a list of (name, encoder, readout), as
+        The base models: those that suit the graphs, WL features alone, or models that read WL
+        features and a reservoir. By default labeled graphs have WL features, the same with pairs of
+        labels, and with a reservoir as well; molecules have WL features of atom types, elements and
+        pharmacophores with pairs, and these with descriptors; vertices without labels have WL
+        features of degrees and structure. Or a list of (name, encoder, readout), as
         `GraphClassifier` takes them.
     handle_unknown : {"ignore", "error"}, default="ignore"
         What is done about vertex labels that no training graph has, by the named candidates.
