@@ -1,6 +1,6 @@
 """``auto`` on molecules beside simple models, trained and tested on the same molecules.
 
-    python -m benchmarks.molecules [--data FOLDER] [--json results/beyond/molecules.json] [--only BACE ...]
+    python -m benchmarks.molecules [--data FOLDER] [--json FILE] [--only BACE ...]
 
 - BACE, BBBP, HIV: Murcko scaffolds by falling size, the last tenth is the test part, the model is
   trained on the nine tenths before; ROC AUC. HIV's target is CI (inactive) against CM and CA.

@@ -24,9 +24,12 @@ from fdgnn.evaluation.molecules import (
     murcko_scaffolds,
     simple_predictions,
 )
+from fdgnn.evaluation.record import BaselineScores, MetricScores, TargetScores
+from fdgnn.evaluation.scores import Baseline, baseline_note, target_scores
 from fdgnn.folds import TEST, Split
 from fdgnn.graphs import GraphBatch
-from fdgnn.metrics import OF_CLASSES
+from fdgnn.metrics import OF_CLASSES, Scoring, squared_error
+from fdgnn.selection.scoring import NestedPredictions
 from fdgnn.tasks import guess_task, one_target
 from fdgnn.training import TrainingOptions, train
 
@@ -284,6 +287,38 @@ def test_duplicates_across_folds_are_counted(monkeypatch):
     assert duplicates_note(twice, labels, np.zeros(46, dtype=int)) is None
 
 
+@pytest.mark.parametrize(
+    ("metric", "ours", "theirs", "better"),
+    [("rmse", 0.65, 0.55, True), ("rmse", 0.5, 0.55, False), ("r2", 0.5, 0.55, True),
+     ("r2", 0.6, 0.55, False)],
+)  # fmt: skip
+def test_a_simple_model_that_is_better_is_named(metric, ours, theirs, better):
+    def scores(mean):
+        return [MetricScores.of(metric, "the score", [mean, mean])]
+
+    simple = BaselineScores(name="b", title="boosting", scores=scores(theirs), standard_error=0.02)
+    target = TargetScores(n_known=9, scores=scores(ours), baselines=[simple])
+    found = baseline_note(SimpleNamespace(task="regression", targets=[target]))
+    assert (found is not None) == better
+    if better:
+        assert f"of boosting is {theirs:.3f}" in found
+        assert "standard error of the difference 0.020" in found
+
+
+def test_the_standard_error_of_a_difference_is_that_of_its_mean():
+    """Of the mean error of paired numbers it is known: their deviation over the root of n."""
+    rng = np.random.default_rng(0)
+    y, ours, theirs = rng.normal(size=(3, 400))
+    targets = one_target(y, "regression")
+    tested = np.ones((1, 400), dtype=bool)
+    pair = [NestedPredictions(targets, tested, each[None, :, None]) for each in (ours, theirs)]
+    scoring = Scoring("mse", "mean squared error", squared_error, error=True)
+    baseline = Baseline("other", "another", pair[1])
+    (found,) = target_scores(None, pair[0], scoring, [baseline])
+    expected = np.std((ours - y) ** 2 - (theirs - y) ** 2) / 20
+    assert found.baselines[0].standard_error == pytest.approx(expected, rel=0.25)
+
+
 # ---------------------------------------------------------------------- the command
 
 
@@ -294,12 +329,13 @@ def test_the_command_prints_all_of_it(molecules, run_fdgnn, tmp_path):
     assert run.exit_code == 0, run.output
     for words in (
         "nested cross-validation, scaffold split", "always the majority class",
-        "Morgan counts and logistic regression",
+        "Morgan counts and logistic regression", "gradient boosting on descriptors",
     ):  # fmt: skip
         assert words in run.output.splitlines()[0]
     rows = {line.split("  ")[0]: line for line in run.output.splitlines()}
     for metric in ("ROC AUC", "accuracy", "balanced accuracy"):
-        assert rows[metric].count("±") == 3  # of the model and of each baseline
+        assert rows[metric].count("±") == 4  # of the model and of each baseline
+    assert "ROC AUC, standard error of the difference" in rows
     by_year = run_fdgnn("fit", molecules, "--target", "active", "-o", out, "--split", "time",
                         "year", "--json", "-q", "--force")  # fmt: skip
     assert '"morgan": {"accuracy"' in by_year.output

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::fdgnn.exceptions.ConvergenceWar
 
 FAST = ["--configurations", "2", "--initializations", "2"]
 ENCODERS = {
-    "auto": {WLCounts, GraphReservoir},
+    "auto": {WLCounts, EncoderUnion},
     "paper": {GraphReservoir},
     "wl": {WLCounts},
     "union": {EncoderUnion},

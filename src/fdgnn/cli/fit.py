@@ -293,6 +293,7 @@ def _print_training(
             "baseline": None if constant is None else constant.mean,
             "constant": by_metric([found.baseline("constant", m.metric) for m in found.metrics]),
             "morgan": by_metric([found.baseline("morgan", m.metric) for m in found.metrics]),
+            "boosting": by_metric([found.baseline("boosting", m.metric) for m in found.metrics]),
             "wl_ceiling": found.targets[0].wl_ceiling if len(found.targets) == 1 else None,
             "seconds": found.times.total,
             "parameters": found.model.parameters,

@@ -209,8 +209,9 @@ def _structure() -> list[Candidate]:
 class AutoGraphClassifier(Classifies, Auto):
     """Classify graphs by an ensemble of a few base models; nothing has to be tuned.
 
-    Each is fitted with the alpha that is best by out-of-fold predictions of five folds. Outputs are averaged over all base models that these
-    predictions cannot tell from the best one (`fdgnn.ensemble`).
+    Each is fitted with the alpha that is best by out-of-fold predictions of five folds. Outputs are
+    averaged over all base models that these predictions cannot tell from the best one
+    (`fdgnn.ensemble`).
 
     Parameters
     ----------
