@@ -203,7 +203,7 @@ def described(bases):
 def test_base_models_for_labels_and_features():
     wl, reservoir = (WLCounts, KernelRidge), (GraphReservoir, Ridge)
     of_labels = base_models(kind_of("labels"))
-    assert described(of_labels) == [wl, *[(EncoderUnion, KernelRidge)] * 2]
+    assert described(of_labels) == [wl, wl, *[(EncoderUnion, KernelRidge)] * 2]
     of_features = base_models(kind_of("features"))
     assert described(of_features) == [wl, wl, reservoir, reservoir]
     assert [b.encoder.n_iterations for b in of_features[:2]] == [2, 3]

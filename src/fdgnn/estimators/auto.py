@@ -119,6 +119,7 @@ def _labeled(n_inputs: int) -> list[Candidate]:
     wl, pairs = ("wl", WLCounts(n_iterations=2)), ("pairs", PairCounts())
     reservoir = ("reservoir", _reservoir(n_inputs))
     return [
+        ("WL, 2 iterations", WLCounts(n_iterations=2), "rbf"),
         ("WL, 3 iterations", WLCounts(n_iterations=3), "rbf"),
         ("WL and pairs", EncoderUnion([wl, pairs]), "rbf"),
         ("WL, pairs and reservoir", EncoderUnion([wl, pairs, reservoir]), "rbf"),
