@@ -20,7 +20,12 @@ from fdgnn.encoders import (
 )
 from fdgnn.encoders.base import HANDLE_UNKNOWN
 from fdgnn.estimators.base import GraphModel
-from fdgnn.estimators.models import Classifies, Regresses, as_readout, check_readout
+from fdgnn.estimators.models import (
+    GraphClassifierMixin,
+    GraphRegressorMixin,
+    as_readout,
+    check_readout,
+)
 from fdgnn.fitting import BaseModel
 from fdgnn.linear import fits_in_memory
 from fdgnn.parameters import OneOf, Rule
@@ -207,7 +212,7 @@ def _structure() -> list[Candidate]:
 
 
 @dataclass(eq=False, repr=False)
-class AutoGraphClassifier(Classifies, Auto):
+class AutoGraphClassifier(GraphClassifierMixin, Auto):
     """Classify graphs by an ensemble of a few base models; nothing has to be tuned.
 
     Each is fitted with the alpha that is best by out-of-fold predictions of five folds. Outputs are
@@ -247,7 +252,7 @@ class AutoGraphClassifier(Classifies, Auto):
 
 
 @dataclass(eq=False, repr=False)
-class AutoGraphRegressor(Regresses, Auto):
+class AutoGraphRegressor(GraphRegressorMixin, Auto):
     """Predict numbers of graphs by the ensemble of `AutoGraphClassifier`.
 
     Parameters

@@ -110,7 +110,7 @@ def as_readout(readout: Any, encoder: Encoder, n_graphs: int) -> Ridge | KernelR
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Classifies(ClassifierMixin, GraphModel):  # type: ignore[misc]
+class GraphClassifierMixin(ClassifierMixin, GraphModel):  # type: ignore[misc]
     """Predictions of all classifiers of graphs."""
 
     probability: bool = False
@@ -222,7 +222,7 @@ class Classifies(ClassifierMixin, GraphModel):  # type: ignore[misc]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Regresses(RegressorMixin, GraphModel):  # type: ignore[misc]
+class GraphRegressorMixin(RegressorMixin, GraphModel):  # type: ignore[misc]
     """Predictions of all regressors of graphs."""
 
     intervals: bool = False
@@ -292,7 +292,7 @@ class Regresses(RegressorMixin, GraphModel):  # type: ignore[misc]
 
 
 @dataclass(eq=False, repr=False)
-class Composed(SingleEncoder):
+class ComposedModel(SingleEncoder):
     """A model whose encoder and readout are parameters."""
 
     encoder: Any = "wl"
@@ -339,7 +339,7 @@ class Composed(SingleEncoder):
 
 
 @dataclass(eq=False, repr=False)
-class GraphClassifier(Classifies, Composed):
+class GraphClassifier(GraphClassifierMixin, ComposedModel):
     """Classify graphs by any encoder and any readout.
 
     Parameters
@@ -401,7 +401,7 @@ class GraphClassifier(Classifies, Composed):
 
 
 @dataclass(eq=False, repr=False)
-class GraphRegressor(Regresses, Composed):
+class GraphRegressor(GraphRegressorMixin, ComposedModel):
     """Predict numbers of graphs by any encoder and any readout.
 
     Parameters
@@ -532,7 +532,7 @@ def _drawn(base: BaseModel, graphs: GraphBatch, seed: np.random.SeedSequence) ->
 
 
 @dataclass(eq=False, repr=False)
-class FDGNNClassifier(Classifies, FDGNN):
+class FDGNNClassifier(GraphClassifierMixin, FDGNN):
     """Classify graphs by the paper's model: a deep graph reservoir and a linear readout (eq. 1-3).
 
     Parameters
@@ -620,7 +620,7 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, handle_unknown
 
 
 @dataclass(eq=False, repr=False)
-class FDGNNRegressor(Regresses, FDGNN):
+class FDGNNRegressor(GraphRegressorMixin, FDGNN):
     """Predict numbers of graphs by the model of `FDGNNClassifier`.
 
     Parameters

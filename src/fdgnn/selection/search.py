@@ -30,7 +30,7 @@ from fdgnn.context import Context
 from fdgnn.encoders import GraphKind
 from fdgnn.ensemble import combine
 from fdgnn.estimators import FDGNNClassifier, GraphModel
-from fdgnn.estimators.models import Classifies, Regresses
+from fdgnn.estimators.models import GraphClassifierMixin, GraphRegressorMixin
 from fdgnn.fitting import FitTask, ModelFit, fit_depths, fit_model
 from fdgnn.folds import N_FOLDS, TEST, Splitters, check_groups
 from fdgnn.graphs import GraphBatch
@@ -481,11 +481,11 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         classes: Array = self.best_estimator_.classes_
         return classes
 
-    predict = _of_best(Classifies.predict)
-    decision_function = _of_best(Classifies.decision_function)
-    predict_proba = _of_best(Classifies.predict_proba)
-    predict_set = _of_best(Classifies.predict_set)
-    predict_interval = _of_best(Regresses.predict_interval)
+    predict = _of_best(GraphClassifierMixin.predict)
+    decision_function = _of_best(GraphClassifierMixin.decision_function)
+    predict_proba = _of_best(GraphClassifierMixin.predict_proba)
+    predict_set = _of_best(GraphClassifierMixin.predict_set)
+    predict_interval = _of_best(GraphRegressorMixin.predict_interval)
 
     def score(self, X: Any, y: Any) -> float:
         """Return the score of the best model by the (first) `scoring`."""
