@@ -398,7 +398,7 @@ class ChunkReader:
         joined = None
         if schema is not None or raws:
             joined = join(raws, schema) if schema is not None else self._inferred(raws)
-            rejects |= joined.faults
+            rejects |= joined.errors
         self._check_rejects(start, ids, rejects)
         # 4. The valid rows.
         valid = [i for i in range(len(rows)) if i not in rejects]
@@ -459,10 +459,10 @@ class ChunkReader:
         joined = join(raws, schema)
         if self.options.edge_labels != "auto":
             return joined
-        if joined.faults and schema.edge_labels == "labels":
+        if joined.errors and schema.edge_labels == "labels":
             nothing = {"edge_labels": "ignore", "edge_kind": None, "edge_width": None}
             plain = join(raws, replace_fields(schema, **nothing, edge_attribute=None))
-            joined = plain if len(plain.faults) < len(joined.faults) else joined
+            joined = plain if len(plain.errors) < len(joined.errors) else joined
         graphs = (raw for raw in raws.values() if isinstance(raw, RawGraph))
         carrying = next((r for r in graphs if r.carried is not None and r.carried.size), None)
         if self.like is None and joined.schema.edge_labels == "ignore" and carrying is not None:

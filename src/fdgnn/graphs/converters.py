@@ -275,7 +275,7 @@ def _read_molecules(items: Sequence[Any], schema: InputSchema) -> ValidGraphs:
             faults[i] = error.reason
     found = join(molecules, schema)
     return _valid_graphs(
-        found.graphs or GraphBatch.empty(schema), faults | found.faults, len(items)
+        found.graphs or GraphBatch.empty(schema), faults | found.errors, len(items)
     )
 
 
@@ -484,7 +484,7 @@ class Joined(NamedTuple):
 
     schema: InputSchema
     graphs: GraphBatch | None
-    faults: dict[int, str]
+    errors: dict[int, str]
 
 
 Raw = RawGraph | Molecule
