@@ -90,12 +90,14 @@ def test_a_named_report_that_fails_after_the_work_is_an_error(tmp_path, monkeypa
     from fdgnn.context import Context
     from fdgnn.exceptions import StudyError
 
-    def write():
-        raise OSError("no space left")
-
-    with pytest.raises(StudyError, match=r"^no report page: no space left"):
-        pages._report_page(write, tmp_path / "x.html", Context(), required=True)
-    pages._report_page(write, tmp_path / "x.html", Context())
+    full, page = OSError("no space left"), tmp_path / "x.html"
+    with (
+        pytest.raises(StudyError, match=r"^no report page: no space left"),
+        pages.page_at(page, Context(), required=True),
+    ):
+        raise full
+    with pages.page_at(page, Context()):
+        raise full
 
 
 def test_an_unwritable_report_is_refused(tmp_path):

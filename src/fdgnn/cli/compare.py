@@ -25,7 +25,7 @@ from fdgnn.cli.options import (
     asked_targets,
     library_options,
 )
-from fdgnn.cli.pages import WantPage, show_directory, show_run
+from fdgnn.cli.pages import WantPage, show_run
 from fdgnn.options import TrainingOptions
 
 if TYPE_CHECKING:
@@ -132,12 +132,12 @@ def compare(
     _print_methods(compared, as_json)
     say(f"written to {directory / FILE}", quiet)
     paper = compared[0].model.name == "paper" and compared[0].status == "finished"
-    if page and paper:  # from its checkpoints
-        ours = PaperEvaluation(what, PROTOCOLS[protocol])
-        run = ours.run(directory / "parts", replace(context, quiet=True))
+    if page:
+        run = None
+        if paper:  # from its checkpoints
+            ours = PaperEvaluation(what, PROTOCOLS[protocol])
+            run = ours.run(directory / "parts", replace(context, quiet=True))
         show_run(run, directory, directory / "report.html", context)
-    elif page:
-        show_directory(directory, context)
     if any(each.status == "failed" for each in compared):
         raise typer.Exit(1)
 

@@ -48,7 +48,7 @@ from fdgnn.cli.output import (
     report_rejects,
     write_changes,
 )
-from fdgnn.cli.pages import PageFile, check_page, dataset_of, show_model
+from fdgnn.cli.pages import PageFile, check_page, dataset_of, model_data, page_at
 from fdgnn.options import TrainingOptions
 from fdgnn.schema import ModelName, ReadOptions
 from fdgnn.texts import agreeing, counted
@@ -261,7 +261,11 @@ def fit(
         typed = _typed(["report", str(output), "--data", data], names, "report.html")
         say(f"to see a page about it: {typed}", context.quiet)
     else:
-        show_model(output, model, table, dataset_of(data), page, context)
+        from fdgnn.html.report import model_subjects, write_report
+
+        with page_at(page, context, required=True):
+            found = model_data(model, table, dataset_of(data), context)
+            write_report(model_subjects(output, found), page)
 
 
 def _typed(words: Sequence[str], targets: Sequence[str], output: str | Path, *more: str) -> str:

@@ -14,10 +14,9 @@ import typer
 
 from fdgnn.cli.app import app, command, say, show
 from fdgnn.cli.options import AsJson, Data, FirstDataOptions, Like, Quiet, SomeTargets
-from fdgnn.schema import ReadOptions
+from fdgnn.cli.output import read_all
 
 if TYPE_CHECKING:
-    from fdgnn.datasets import GraphTable
     from fdgnn.encoders.base import GraphKind
     from fdgnn.encoders.descriptors import DescriptorColumn
     from fdgnn.graphs import Array, GraphBatch
@@ -64,31 +63,19 @@ def info(
     """Show sizes, targets and duplicates of graphs; for molecules also salts and scaffolds."""
     if target is not None and len(target) > 1:
         raise ValueError(f"--target is given {len(target)} times; this command shows one at a time")
-    table, graphs = _read(data, how, like, None if target is None else target[0])
+    table, graphs = read_all(data, how, _model(like), None if target is None else target[0])
     facts = describe(graphs, table.y)
     if table.smiles is not None:
         facts["molecules"] = describe_molecules(table.smiles, table.y)
     _print(facts if as_json else _in_words(facts), as_json)
 
 
-def _read(
-    data: str, how: ReadOptions, like: Path | None, target: str | None = None
-) -> tuple[GraphTable, GraphBatch]:
-    """Read a table, and report how many of its rows are invalid."""
-    from fdgnn.datasets import read_graphs
-    from fdgnn.exceptions import GraphError
+def _model(path: Path | None) -> Any:
+    if path is None:
+        return None
+    from fdgnn.model_files import load_model  # imports scikit-learn
 
-    model = None
-    if like is not None:
-        from fdgnn.model_files import load_model  # imports scikit-learn
-
-        model = load_model(like)
-    table = read_graphs(data, how, target=target, like=model)
-    if table.graphs is None:
-        raise GraphError(f"none of the {table.n_rows} rows can be read; {table.rejects[0]}")
-    if table.rejects:
-        say(f"{len(table.rejects)} of {table.n_rows} rows left out; {table.rejects[0]}")
-    return table, table.graphs
+    return load_model(path)
 
 
 def describe(graphs: GraphBatch, y: Array | None) -> dict[str, Any]:
@@ -232,7 +219,7 @@ def stability(
     """Show at which effective spectral radius graphs are certain to have one fixed point."""
     import numpy as np
 
-    graphs = _read(data, how, like)[1]
+    graphs = read_all(data, how, _model(like))[1]
     k, radii = graphs.average_degree, graphs.spectral_radii
     certified = {rho: int((rho * radii < k).sum()) if k else len(graphs) for rho in RADII}
     median, largest, n_above = float(np.median(radii)), float(radii.max()), int((radii > k).sum())

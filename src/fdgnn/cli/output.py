@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fdgnn.cli.app import say
 from fdgnn.places import is_url, place_exists
@@ -15,7 +15,9 @@ from fdgnn.texts import agreeing
 
 if TYPE_CHECKING:
     from fdgnn.context import Context
-    from fdgnn.datasets import Change, Reject
+    from fdgnn.datasets import Change, GraphTable, Reject
+    from fdgnn.graphs import GraphBatch
+    from fdgnn.schema import ReadOptions
 
 SHOWN = 5  # rejected rows that are shown on the terminal; the file lists all of them
 
@@ -107,6 +109,21 @@ def check_outputs(force: bool, *outputs: str | Path | None, data: str | Path = "
             raise ValueError(
                 f"{output}: the file exists; give another name, or --force to overwrite it"
             )
+
+
+def read_all(
+    data: str, how: ReadOptions, like: Any = None, target: str | list[str] | None = None
+) -> tuple[GraphTable, GraphBatch]:
+    """Read a table of which at least one row is valid, and report how many are not."""
+    from fdgnn.datasets import read_graphs
+    from fdgnn.exceptions import GraphError
+
+    table = read_graphs(data, how, target=target, like=like)
+    if table.graphs is None:
+        raise GraphError(f"none of the {table.n_rows} rows can be read; {table.rejects[0]}")
+    if table.rejects:
+        say(f"{len(table.rejects)} of {table.n_rows} rows left out; {table.rejects[0]}")
+    return table, table.graphs
 
 
 def write_changes(

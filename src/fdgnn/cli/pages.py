@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,7 +25,7 @@ from fdgnn.cli.options import (
     TargetList,
     asked_targets,
 )
-from fdgnn.cli.output import check_outputs
+from fdgnn.cli.output import check_outputs, read_all
 from fdgnn.schema import ReadOptions
 from fdgnn.texts import counted
 
@@ -55,67 +56,36 @@ def check_page(output: Path) -> None:
 
 
 def show_run(
-    run: EvaluationRun,
+    run: EvaluationRun | None,
     directory: Path,
     output: Path,
     context: Context,
     *,
     required: bool = False,
 ) -> None:
-    """Compute the report data of an evaluation and write its report.
-
-    A report that is `required`, because the user named its file, is an error if it cannot be made;
-    otherwise a line says so.
-    """
-
-    def write() -> None:
+    """Write the report of a run directory, with report data of an evaluation if there is one."""
+    with page_at(output, context, required=required):
         from fdgnn.html.collect import run_data
         from fdgnn.html.report import write_report
         from fdgnn.html.report_data import write_report_data
 
-        data = run_data(run, command=context.command)
-        write_report_data(directory / "report.json", data)
+        if run is not None:
+            data = run_data(run, command=context.command)
+            write_report_data(directory / "report.json", data)
         write_report(directory, output)
 
-    _report_page(write, output, context, required=required)
 
+@contextmanager
+def page_at(output: Path, context: Context, *, required: bool = False) -> Iterator[None]:
+    """Say where the page is that is written inside of the context.
 
-def show_directory(directory: Path, context: Context) -> None:
-    """Write the report of a run directory."""
-
-    def write() -> None:
-        from fdgnn.html.report import write_report
-
-        write_report(directory, output)
-
-    output = directory / "report.html"
-    _report_page(write, output, context)
-
-
-def show_model(
-    path: Path, model: Any, table: GraphTable, dataset: str, output: Path, context: Context
-) -> None:
-    """Write a report on a model file and the graphs it was trained on."""
-
-    def write() -> None:
-        from fdgnn.html.report import model_subjects, write_report
-
-        write_report(model_subjects(path, model_data(model, table, dataset, context)), output)
-
-    _report_page(write, output, context, required=True)
-
-
-def _report_page(
-    write: Callable[[], None], output: Path, context: Context, *, required: bool = False
-) -> None:
-    """Write a page and say where it is.
-
-    A failure is only reported, since the results are there, unless the page is `required`.
+    A failure is only reported, since the results are there, unless the page is `required` because
+    the user named its file.
     """
     from fdgnn.exceptions import FDGNNError, StudyError
 
     try:
-        write()
+        yield
     except (FDGNNError, OSError, ValueError) as error:
         if required:
             raise StudyError(f"no report page: {one_line(error)}") from error
@@ -254,18 +224,25 @@ def _with_data(
     """Try a model file on the data; run directories have report data of their own."""
     if not path.is_file():
         return [path]
+    from sklearn.base import is_classifier
+
+    from fdgnn.datasets import read_graphs
     from fdgnn.html.report import model_subjects
     from fdgnn.prediction.predictor import load_predictor
 
     model = load_predictor(path)
-    table = _read_like(model, data, how)
+    several = len(model.targets_) > 1
+    if how.has_several and not several:
+        raise ValueError("the model has one target; name one column by --target")
+    target = how.targets or None if several else how.target
+    table = read_graphs(data, how, like=model, target=target, numeric=not is_classifier(model))
     if table.graphs is not None:
         n_graphs = counted(len(table.graphs), "graph")
         say(f"{path.name} is tried on {n_graphs}, which may take some seconds", context.quiet)
     known = model_data(model, table, dataset_of(data), context, unseen=unseen)
     if table.y is None:
         say(
-            f"{data}: no column has the true answers, so the page shows no accuracy; name the "
+            f"{data}: no column has targets, so the page shows no accuracy; name the "
             "column with --target if there is one",
             context.quiet,
         )
@@ -274,25 +251,12 @@ def _with_data(
     return model_subjects(path, known)
 
 
-def _read_like(model: Any, data: str, how: ReadOptions) -> GraphTable:
-    """Read graphs as the model's training data was read."""
-    from sklearn.base import is_classifier
-
-    from fdgnn.datasets import read_graphs
-
-    several = len(model.targets_) > 1
-    if how.has_several and not several:
-        raise ValueError("the model has one target; name one column by --target")
-    target = how.targets or None if several else how.target
-    return read_graphs(data, how, like=model, target=target, numeric=not is_classifier(model))
-
-
 @command("fdgnn playground MUTAG -o play.html")
 def playground(
     subject: Annotated[
         str,
         typer.Argument(
-            help="A model file; or graphs with answers, as 'fit' takes them, to which a model is "
+            help="A model file; or graphs with targets, as for 'fit', to which a model is "
             "fitted in a moment.",
             metavar="MODEL_OR_DATASET",
         ),
@@ -305,7 +269,7 @@ def playground(
     ] = None,
     target: Annotated[
         str | None,
-        typer.Option(help="Column with the answers; of a model of several targets, which."),
+        typer.Option(help="Column with the targets; of a model of several targets, which."),
     ] = None,
     title: Title = None,
     seed: Seed = 0,
@@ -323,15 +287,17 @@ def playground(
     if model is None and data is not None:
         raise ValueError("--data is for model files; the first argument has the graphs already")
     source = subject if model is None else data
-    table = None if source is None else _read(source, how, model, target)
-    if table is None or table.graphs is None or source is None:
+    if source is None:
         graphs, answers, more = None, None, dict[str, Any]()
     else:
+        several = model is not None and len(model.targets_) > 1
+        named = [target] if several and target is not None else target
+        table, _ = read_all(source, how, model, named)
         graphs, answers = _answered(table, model, target)
         more = _described(table, source, how, target) | {"dataset": dataset_of(source)}
         if answers is None:
             say(
-                f"{source}: no column has the true answers, so the page cannot train; name the "
+                f"{source}: no column has targets, so the page cannot train; name the "
                 "column with --target if there is one",
                 quiet,
             )
@@ -359,21 +325,6 @@ def _model_of(subject: str) -> Any:
         if Path(subject).suffix == ".fdgnn":
             raise
         return None
-
-
-def _read(source: str, how: ReadOptions, model: Any, target: str | None) -> GraphTable:
-    """Read graphs, as the model reads them if there is one; tell of rows that cannot be read."""
-    from fdgnn.datasets import read_graphs
-    from fdgnn.exceptions import GraphError
-
-    several = model is not None and len(model.targets_) > 1
-    named = [target] if several and target is not None else target
-    table = read_graphs(source, how, like=model, target=named)
-    if table.graphs is None:
-        raise GraphError(f"none of the {table.n_rows} rows can be read; {table.rejects[0]}")
-    if table.rejects:
-        say(f"{len(table.rejects)} of {table.n_rows} rows left out; {table.rejects[0]}")
-    return table
 
 
 def _answered(table: GraphTable, model: Any, target: str | None) -> tuple[Any, Any]:
