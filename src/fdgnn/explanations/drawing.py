@@ -35,6 +35,7 @@ _CENTERED, _FROM_LEFT = 0, 1  # the numbers with which RDKit aligns text
 _CANVAS, _BAR = (640, 480), 90  # pixels of a molecule's picture, and those left for its color bar
 _HEAD, _CAPTION = 44, 64  # and those above several pictures, and for the caption of each
 EXACT_UP_TO = 150  # vertices of a part up to which the slower and better layout is used
+_FILLED = 1.8  # size of a font whose letters, one per pixel of width, fill a line
 _GAP = 1.0  # between parts, in lengths of an edge
 _WIDTH_TO_HEIGHT = 1.3
 
@@ -157,8 +158,7 @@ def _molecule_picture(
     kind = canvases.MolDraw2DCairo if ending == ".png" else canvases.MolDraw2DSVG
     heading = _title(explanation) if title is None else title
     views = views_of(explanation, "atom")
-    draw = _draw_side_by_side if len(views) > 1 else _draw_alone
-    canvas = draw(kind, molecule, views, heading)
+    canvas = _draw_views(kind, molecule, views, heading)
     canvas.FinishDrawing()
     text = canvas.GetDrawingText()
     # RDKit's SVG declares itself Latin-1.
@@ -274,17 +274,12 @@ def _matplotlib() -> Any:
 # ---------------------------------------------------------------------- molecules
 
 
-def _draw_alone(kind: Any, molecule: Any, views: Sequence[View], heading: str) -> Any:
-    canvas = kind(_CANVAS[0] + _BAR, _CANVAS[1], *_CANVAS)
-    _draw_atoms(canvas, molecule, views[0], heading)
-    _draw_bar(canvas, views[0], 0, 0)
-    return canvas
-
-
-def _draw_side_by_side(kind: Any, molecule: Any, views: Sequence[View], heading: str) -> Any:
+def _draw_views(kind: Any, molecule: Any, views: Sequence[View], heading: str) -> Any:
+    """Draw a molecule once for each view, side by side, below the heading."""
     from rdkit.Geometry import Point2D
 
-    width, height = _CANVAS[0] + _BAR, _CANVAS[1] - _CAPTION
+    several = len(views) > 1
+    width, height = _CANVAS[0] + _BAR, _CANVAS[1] - (_CAPTION if several else 0)
     canvas = kind(width * len(views), _HEAD + _CANVAS[1], _CANVAS[0], height)
     for i, view in enumerate(views):
         canvas.SetOffset(i * width, _HEAD)
@@ -293,16 +288,18 @@ def _draw_side_by_side(kind: Any, molecule: Any, views: Sequence[View], heading:
     canvas.SetFillPolys(True)
     canvas.SetColour((1.0, 1.0, 1.0))
     canvas.DrawRect(Point2D(0, 0), Point2D(width * len(views), _HEAD), True)
-    _write(canvas, heading, 16, _HEAD / 2, 22)
+    fits = int(_FILLED * width * len(views) / len(heading)) if heading else 1
+    _write(canvas, heading, 16, _HEAD / 2, min(22, fits))
     for i, view in enumerate(views):
         _draw_bar(canvas, view, i * width, _HEAD)
-        middle, below = i * width + _CANVAS[0] / 2, _HEAD + height
-        _write(canvas, view.what, middle, below + 16, 21, _CENTERED)
-        _write(canvas, view.colors, middle, below + 42, 17, _CENTERED)
+        if several:
+            middle, below = i * width + _CANVAS[0] / 2, _HEAD + height
+            _write(canvas, view.what, middle, below + 16, 21, _CENTERED)
+            _write(canvas, view.colors, middle, below + 42, 17, _CENTERED)
     return canvas
 
 
-def _draw_atoms(canvas: Any, molecule: Any, view: View, legend: str = "") -> None:
+def _draw_atoms(canvas: Any, molecule: Any, view: View) -> None:
     _, canvases = _rdkit()
     limit = _limit(view.values)
     colors = {i: _color(value / limit) for i, value in enumerate(view.values.tolist())}
@@ -310,12 +307,9 @@ def _draw_atoms(canvas: Any, molecule: Any, view: View, legend: str = "") -> Non
     options.useBWAtomPalette()  # colors show what atoms add, not which element they are
     options.highlightRadius = 0.42
     options.fillHighlights = True
-    options.legendFontSize = 20
-    options.legendFraction = 0.1
     canvases.PrepareAndDrawMolecule(
         canvas,
         molecule,
-        legend=legend,
         highlightAtoms=list(colors),
         highlightAtomColors=colors,
         highlightBonds=[],
