@@ -1,10 +1,14 @@
 """Fast and Deep Graph Neural Networks (FDGNN): classify graphs in seconds on a CPU.
 
 Names are imported when they are first used, so that ``import fdgnn`` costs nothing.
+
+The logger ``fdgnn`` has a record of each model that is fitted, loaded or saved (INFO), and of each
+table that is read (DEBUG). Nothing is shown unless a program configures `logging`.
 """
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -106,6 +110,7 @@ _MODULES = {
     "report": "fdgnn.html.report",
     "stability": "fdgnn.stability",
 }
+logging.getLogger(__name__).addHandler(logging.NullHandler())
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = sorted([*_HOME, *_MODULES, "__version__"])

@@ -17,6 +17,7 @@ what is scored is what is kept.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -46,6 +47,8 @@ from fdgnn.linear import (
 from fdgnn.metrics import Metric
 from fdgnn.records import cached_property
 from fdgnn.targets import Targets
+
+_logger = logging.getLogger("fdgnn")
 
 FEW_GRAPHS = 8  # whose outputs take one kernel call, because calls take longer than sums
 
@@ -349,10 +352,13 @@ def fit_depths(
     if alphas is None:
         alphas = base.readout.grid(len(graphs), task.targets.classify)
     drawn = [_draw(base, seed, graphs, depths, n_jobs) for seed in base.seeds]
-    return [
+    fits = [
         _fit_drawn(base, list(each), task, tuple(alphas), more or {}, start, train)
         for each in zip(*drawn, strict=True)
     ]
+    seconds = time.thread_time() - start
+    _logger.info("fitted %s on %d graphs in %.3g s", base.name, len(graphs), seconds)
+    return fits
 
 
 def draw_features(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import difflib
+import logging
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -41,6 +42,7 @@ from fdgnn.exceptions import DatasetFormatError
 from fdgnn.graphs.molecules import MoleculeReader
 from fdgnn.schema import USUAL_ATOMS, InputSchema, ReadOptions, schema_of
 
+_logger = logging.getLogger("fdgnn")
 CHUNK_SIZE = 10_000
 
 StrPath = str | os.PathLike[str]
@@ -104,6 +106,8 @@ def read_graphs(
     row 1: edge (9, 2) points past its 3 vertices; vertices are numbered from 0
     """
     table = next(_iterate(path, _changed(options, changes), schema_of(like), None))
+    n_rejected = len(table.rejects)
+    _logger.debug("read %d rows of %s, %d rejected", table.n_rows, path, n_rejected)
     if table.n_rows > CHUNK_SIZE:
         _give_memory_back()
     return table

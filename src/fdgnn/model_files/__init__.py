@@ -8,6 +8,7 @@ docs/reference/model-files.md describes the format.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -42,6 +43,8 @@ from fdgnn.model_files.state import (
     target_arrays,
     training_arrays,
 )
+
+_logger = logging.getLogger("fdgnn")
 
 __all__ = ["ModelInfo", "load_model", "model_info", "save_model"]
 
@@ -116,6 +119,7 @@ def save_model(
     except ModelFileError as error:  # for instance, parameters were set after fitting
         raise ModelFileError(f"the model cannot be saved as it is: {error}; fit it again") from None
     container.write(Path(path), content)
+    _logger.info("saved %s to %s", type(model).__name__, path)
 
 
 def _known_score(model: Any) -> tuple[float | None, bool]:
@@ -152,7 +156,9 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         There is no such file, or it cannot be read.
     """
     with _naming(path):
-        return _restored(container.read(Path(path)))
+        model = _restored(container.read(Path(path)))
+    _logger.info("loaded %s from %s", type(model).__name__, path)
+    return model
 
 
 def model_info(path: str | os.PathLike[str]) -> ModelInfo:
