@@ -212,7 +212,7 @@ $(LOWEST)/.installed: pyproject.toml CMakeLists.txt $(wildcard src/kernels/*) | 
 TESTS ?=
 test-lowest: $(LOWEST)/.installed
 	$(LOWEST)/bin/pytest -n 2 --dist loadgroup -W ignore::DeprecationWarning \
-	  -W ignore::PendingDeprecationWarning -W ignore::FutureWarning $(TESTS)
+	  -W ignore::PendingDeprecationWarning -W ignore::FutureWarning -W ignore::ImportWarning $(TESTS)
 
 # make test-minimal   the tests without extras
 # An installation without extras: tests that need one are skipped and say which.

@@ -82,8 +82,9 @@ def test_a_vertex_with_two_labels():
 
 
 def test_weights_beside_labels_of_edges_are_reported():
+    table = frame(EDGES | {"weight": [1, 2, 3, 4, 5]})
     with pytest.warns(UnusedDataWarning, match="weights are not used: `edge_label` is read"):
-        read_graphs(frame(EDGES | {"weight": [1, 2, 3, 4, 5]}))
+        read_graphs(table)
 
 
 # ---------------------------------------------------------------------- Excel

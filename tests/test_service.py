@@ -155,6 +155,16 @@ def test_a_request_that_cannot_be_answered(client, content, status, words):
     assert client("GET", "/health")[0] == 200
 
 
+@pytest.mark.parametrize("length", ["-1", "", "\xb2", "1e3", "9" * 5000])
+def test_a_wrong_content_length_is_rejected(server, length):
+    connection = HTTPConnection("127.0.0.1", server[1], timeout=SECONDS)
+    connection.putrequest("POST", "/predict")
+    connection.putheader("Content-Length", length)
+    connection.endheaders()
+    assert 400 <= connection.getresponse().status < 500
+    connection.close()
+
+
 def test_no_rows_and_other_paths(client):
     assert client("POST", "/predict", {"graphs": []})[1]["predictions"] == []
     assert client("GET", "/nowhere")[0] == 404

@@ -18,14 +18,11 @@ constexpr i64 WHOLE_ROWS = 16;  // rows are padded to a multiple of this: whole 
 constexpr i64 MOST_DIAGONALS =
     12;  // in one pass: about as many as have their addresses in registers
 
-// a b + c, rounded once where the processor has an instruction for it.
+// a b + c, rounded once: on all processors the same bits. Where none of its instructions does that, it is
+// a call of the C library, and slow.
 template <class T>
 inline T fused(T a, T b, T c) {
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
     return std::fma(a, b, c);
-#else
-    return a * b + c;
-#endif
 }
 
 // c_0 + c_1 y + c_2 y^2 + ...
