@@ -89,7 +89,7 @@ def _create(name: str, flags: int) -> int:
 
 
 def _is_ours(file: io.BufferedRandom, part: Path) -> bool:
-    """Lock a file; tell whether it still has its name, no second one, and no other owner.
+    """Lock a file; return whether it still has its name, no second one, and no other owner.
 
     Before the lock was free, the process that had it may have moved the file to its place.
     """

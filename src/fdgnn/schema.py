@@ -35,7 +35,7 @@ CHOICES: Mapping[str, Sequence[Any]] = {
     "censored": ("drop", "bound", "error"),
 }
 # The options that say what graphs are made of, in the order in which they are checked. A schema
-# settles them; the others belong to one file.
+# has all of them; the others belong to one file.
 GRAPH_OPTIONS = (
     "vertex", "edge_labels", "atoms", "directed", "edge_attribute", "standardize", "stereo",
     "vertex_attributes", "descriptors", "categories",
@@ -163,7 +163,7 @@ class ReadOptions(Record, frozen=True, kw_only=True, omit_defaults=True, repr_om
         return tuple(dict.fromkeys((*self.descriptors, *self.categories)))
 
     def following(self, schema: InputSchema) -> ReadOptions:
-        """Return these options with everything that the schema of a model's data settles.
+        """Return these options with everything that the schema of a model's data has.
 
         Raises
         ------
@@ -176,15 +176,15 @@ class ReadOptions(Record, frozen=True, kw_only=True, omit_defaults=True, repr_om
                 f"`descriptors` has {min(unknown)!r}, which the model was not fitted with; leave "
                 "`descriptors` out: the model knows its own"
             )
-        settled = {name: getattr(schema, name) for name in GRAPH_OPTIONS}
+        known = {name: getattr(schema, name) for name in GRAPH_OPTIONS}
         if schema.label_columns:
-            settled["vertex"] = "both"
+            known["vertex"] = "both"
         for name in GRAPH_OPTIONS[:-2]:
             given = getattr(self, name)
-            if given not in _UNDECIDED and given != settled[name]:
+            if given not in _UNDECIDED and given != known[name]:
                 raise ValueError(
                     f"`{name}` is {given!r}, but the model's training data was read with "
-                    f"{settled[name]!r}; leave `{name}` out"
+                    f"{known[name]!r}; leave `{name}` out"
                 )
         if self.smiles_column is not None and schema.source != "molecules":
             raise ValueError(
@@ -192,10 +192,10 @@ class ReadOptions(Record, frozen=True, kw_only=True, omit_defaults=True, repr_om
                 "not read from SMILES; leave `smiles_column` out"
             )
         if not schema.direction_given:
-            settled["directed"] = None
+            known["directed"] = None
         if schema.source != "networks":  # names of columns are those of one file
-            settled |= {"vertex_attributes": (), "edge_attribute": None}
-        return replace(self, **settled)
+            known |= {"vertex_attributes": (), "edge_attribute": None}
+        return replace(self, **known)
 
 
 class InputSchema(

@@ -109,7 +109,7 @@ class _Child:
         return json.loads(line)
 
     def _why(self) -> str | None:
-        """Why the process ended; None if it did all that it was told."""
+        """Return why the process ended; None if it finished its task."""
         code = self._process.wait()
         if code < 0:
             name = signal.Signals(-code).name

@@ -15,11 +15,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Any
 
 
-def main(told: IO[bytes], answers: IO[bytes], complaints: IO[bytes]) -> int:
+def main(requests: IO[bytes], answers: IO[bytes], complaints: IO[bytes]) -> int:
     """Write the names of the columns, then the rows of those that are requested."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        _serve(told, answers)
+        _serve(requests, answers)
     except BrokenPipeError:
         return 1  # nobody is interested any more
     except Exception as error:
@@ -30,15 +30,15 @@ def main(told: IO[bytes], answers: IO[bytes], complaints: IO[bytes]) -> int:
     return 0
 
 
-def _serve(told: IO[bytes], answers: IO[bytes]) -> None:
-    job = json.loads(told.readline())
+def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
+    job = json.loads(requests.readline())
     sys.path[:] = job["sys_path"]
     import pyarrow as pa
 
     _limit(job["bytes"], job["seconds"])
     file = _Parquet(job) if job["format"] == "parquet" else _Arrow(job)
     _say(answers, file.columns)
-    asked = told.readline()
+    asked = requests.readline()
     if not asked:
         return
     wanted = json.loads(asked)

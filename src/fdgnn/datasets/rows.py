@@ -474,7 +474,7 @@ class ChunkReader:
         return joined
 
     def _schema(self, raws: Sequence[Any]) -> InputSchema:
-        """Infer the schema; one that is given settles all but the names in the file."""
+        """Infer the schema; one that is given has all but the names in the file."""
         file, schema = self.file, self.like
         if schema is None:
             infer = infer_molecule_schema if file.source == "molecules" else infer_schema

@@ -524,7 +524,7 @@ class GraphBatch(Sequence[Graph]):
     def wl_ceiling(self, y: Any) -> float:
         """Best accuracy that any message-passing model can reach on these graphs.
 
-        Graphs that color refinement cannot tell apart get one answer. The best answer is the
+        Graphs that color refinement cannot distinguish get one answer. The best answer is the
         most common class among them.
         """
         return colors.wl_ceiling(self.coloring.signatures, y)
@@ -565,7 +565,7 @@ class GraphBatch(Sequence[Graph]):
             known = frozen(recoded(self.label_codes, self.label_values, vocabulary))[0]
             # Codes that are the batch's own are those of a vocabulary that lacks nothing.
             if not blank and known is not self.label_codes and (known < 0).any():
-                self._refuse(vocabulary, int(np.argmax(known < 0)))
+                self._raise_unknown(vocabulary, int(np.argmax(known < 0)))
             self._encoded[tuple(vocabulary), blank] = known
         return known
 
@@ -574,7 +574,7 @@ class GraphBatch(Sequence[Graph]):
         """Codes by vocabulary: the networks of a model have one in common."""
         return {}
 
-    def _refuse(self, vocabulary: Sequence[Any], v: int) -> NoReturn:
+    def _raise_unknown(self, vocabulary: Sequence[Any], v: int) -> NoReturn:
         """Raise the error for a vertex whose label the vocabulary lacks."""
         assert self.label_codes is not None
         assert self.label_values is not None

@@ -46,7 +46,7 @@ class Coloring(NamedTuple):
         The color class of each vertex, numbered inside its graph.
     n_classes, n_iterations : (n_graphs,) int64
     signatures : (n_graphs,) uint64
-        Equal for graphs that color refinement cannot tell apart.
+        Equal for graphs that color refinement cannot distinguish.
     colors : (n_vertices,) uint64
         Hashes. Graphs can be compared by them if they were refined for equally many rounds.
     """
@@ -204,7 +204,7 @@ def discrete(structure: Structure) -> Coloring:
 
 
 def quotients(structure: Structure, coloring: Coloring) -> Quotients:
-    """Build the quotient of each graph that the coloring tells apart."""
+    """Build the quotient of each graph that the coloring distinguishes."""
     from fdgnn.kernels import build_quotients
 
     return Quotients(build_quotients(structure, *coloring[:2], coloring.signatures))

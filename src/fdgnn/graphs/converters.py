@@ -228,10 +228,10 @@ class ValidGraphs:
     rows: Ints
     errors: dict[int, str]
 
-    def without(self, refused: Mapping[int, str]) -> ValidGraphs:
+    def without(self, rejected: Mapping[int, str]) -> ValidGraphs:
         """Return the graphs without some more, by positions in the batch, each with a reason."""
-        kept = np.setdiff1d(np.arange(len(self.graphs)), list(refused))
-        more = {int(self.rows[g]): reason for g, reason in refused.items()}
+        kept = np.setdiff1d(np.arange(len(self.graphs)), list(rejected))
+        more = {int(self.rows[g]): reason for g, reason in rejected.items()}
         faults = dict(sorted((self.errors | more).items()))
         return ValidGraphs(self.graphs[kept], self.rows[kept], faults)
 

@@ -20,7 +20,7 @@ MISSING = frozenset({"", "na", "n/a", "nan", "null"})  # as text, in any case
 
 
 def is_missing(cell: Any) -> bool:
-    """Tell whether a cell is empty, or says that there is no value."""
+    """Return whether a cell is empty, or has text for a missing value."""
     if isinstance(cell, str):
         return cell.strip().lower() in MISSING
     return cell is None or bool(cell != cell)
@@ -87,7 +87,7 @@ class Descriptors:
 
     @classmethod
     def of_rows(cls, rows: Sequence[Mapping[str, Value]]) -> Descriptors:
-        """Put the checked values of graphs, which have the same names, into columns."""
+        """Return the columns of the checked values of graphs, which have the same names."""
         names = tuple(rows[0])
         return cls(names, tuple(_column(name, [row[name] for row in rows]) for name in names))
 
@@ -95,27 +95,27 @@ class Descriptors:
         return len(self.columns[0])
 
     def take(self, chosen: Ints) -> Descriptors:
-        """Give the descriptors of some graphs."""
+        """Return the descriptors of some graphs."""
         return Descriptors(self.names, tuple(column[chosen] for column in self.columns))
 
     def row(self, graph: int) -> dict[str, Value]:
-        """Give the values of one graph, by name; None where one is missing."""
+        """Return the values of one graph, by name; None where one is missing."""
         values = (column[graph : graph + 1].tolist()[0] for column in self.columns)
         plain = [None if is_unknown(value) else value for value in values]
         return dict(zip(self.names, plain, strict=True))
 
     def column(self, name: str) -> Array | None:
-        """Give the column of a name, or None if there is none."""
+        """Return the column of a name, or None if there is none."""
         return self.columns[self.names.index(name)] if name in self.names else None
 
 
 def kind_of(column: Array) -> Kind:
-    """Tell whether a column has numbers or categories."""
+    """Return whether a column has numbers or categories."""
     return "category" if column.dtype.kind == "O" else "number"
 
 
 def known_in(column: Array) -> Array:
-    """Tell which values of a column are not missing, (n_graphs,) bool."""
+    """Return which values of a column are not missing, (n_graphs,) bool."""
     if kind_of(column) == "number":
         return np.asarray(~np.isnan(column))
     return np.array([value is not None for value in column.tolist()], dtype=bool)
@@ -201,7 +201,7 @@ def mixed_kinds(rows: Sequence[Mapping[str, Value]]) -> dict[int, str]:
 
 
 def kind_of_cells(name: str, cells: Sequence[Any]) -> Kind:
-    """Tell what a column of a file has, where numbers may be written as text.
+    """Return the kind of a column of a file, where numbers may be written as text.
 
     Raises
     ------
