@@ -179,8 +179,8 @@ def molecules_table(found: dict[str, dict[str, Any]]) -> str:
     for name, each in groups.items():
         if each:
             title = f"{name}, mean of {len(each)} tasks" if name == "MoleculeACE" else name
-            if name != "MoleculeACE" and len(each) > 1:
-                title += f", {len(each)} seeds"
+            if "random" in each[0]["measure"]:
+                title += f", seeds: {len(each)}"
             columns = ("auto", *SIMPLE)
             rows.append(_row(title, [
                 each[0]["measure"], *(_mean_and_spread(each, column) for column in columns),
