@@ -168,8 +168,8 @@ def grid_of(alpha: str | float, n_graphs: int, classify: bool) -> tuple[float, .
         return tuple((n_graphs / MANY) ** 0.5 * alpha for alpha in LARGE_ALPHAS[1:])
     if not fits_in_memory(n_graphs):
         return LARGE_ALPHAS
-    if classify:  # of many, labels are not so free of noise that the smallest would be chosen
-        return CLASS_ALPHAS[n_graphs > FEW_SAMPLES :]
+    if classify:  # of many, labels are not so free of noise that the two smallest would be chosen
+        return CLASS_ALPHAS[2 if n_graphs > FEW_SAMPLES else 0 :]
     few = n_graphs <= _SOME_SAMPLES
     return tuple(alpha for alpha in NUMBER_ALPHAS if few or alpha >= _LEAST_ALPHA)
 
