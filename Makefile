@@ -189,11 +189,12 @@ licenses: $(VENV)/.installed $(BUILDER)/.installed
 	$(BUILDER)/bin/pip-licenses --python=$(BIN)/python --format=markdown --with-urls
 
 # make version        copies the version of src/fdgnn/_version.py to the files that must have it, too
-version: $(BUILDER)/.installed
+version:
 	@version=$$(sed -n 's/__version__ = "\(.*\)"/\1/p' src/fdgnn/_version.py); \
 	sed -i "s/^version: .*/version: $$version/" CITATION.cff; \
 	sed -i "s/^  version: .*/  version: $$version/" packaging/conda-forge/recipe.yaml
-	$(BUILDER)/bin/cffconvert --validate && $(BUILDER)/bin/cffconvert -f codemeta -o codemeta.json && echo >> codemeta.json
+	$(PYTHON) -m venv build/citation && build/citation/bin/python -m pip install --quiet cffconvert  # its old dependencies
+	build/citation/bin/cffconvert --validate && build/citation/bin/cffconvert -f codemeta -o codemeta.json && echo >> codemeta.json
 
 # ---------------------------------------------------------------------- other versions of libraries
 
