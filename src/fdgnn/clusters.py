@@ -19,7 +19,7 @@ SECONDS_TO_ANSWER = 10  # for a scheduler, and for its first worker
 
 @contextmanager
 def connected(address: str, context: Context, *, n_workers: int = 0) -> Iterator[Any]:
-    """Give a client of a cluster that has so many workers; raise StudyError if nobody answers.
+    """Return a client of a cluster with so many workers; raise StudyError if none answers.
 
     Without a number it need not have any yet: some clusters start workers when there is work.
     """

@@ -37,7 +37,7 @@ def draw_projection(seed: np.random.SeedSequence, n_features: int, n_projections
 
 
 def _words(seed: np.random.SeedSequence) -> npt.NDArray[np.uint32]:
-    """Give what the stream of the projection begins with."""
+    """Return the words with which the random stream of the projection begins."""
     return stream_words(seed, 0, Matrix.PROJECTION)
 
 
@@ -115,7 +115,7 @@ class RandomExpansion(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def n_features_in_(self) -> int:
-        """How many features are expanded."""
+        """The number of features that are expanded."""
         check_is_fitted(self)
         return int(self.projection_.shape[1])
 

@@ -1,4 +1,4 @@
-"""What a user chooses about training; the command line makes its options of it.
+"""Training options; the command line takes its options from them.
 
 Nothing heavy is imported before it is needed, because every command reads this module.
 """
@@ -27,7 +27,7 @@ def _random_split() -> Split:
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """What a user chooses about training beyond the data.
+    """Training options beyond the data.
 
     Attributes
     ----------

@@ -61,7 +61,7 @@ class JsonGraph(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class PredictRequest(Struct, forbid_unknown_fields=True):
-    """What is to be predicted: SMILES or graphs, and of each the graph-level features, if any."""
+    """A request for predictions: SMILES or graphs, with graph-level features if any."""
 
     smiles: list[str] | UnsetType = UNSET
     graphs: list[JsonGraph] | UnsetType = UNSET

@@ -77,7 +77,7 @@ def show_run(
 
 @contextmanager
 def page_at(output: Path, context: Context, *, required: bool = False) -> Iterator[None]:
-    """Say where the page is that is written inside of the context.
+    """Report where the page is that is written inside of the context.
 
     A failure is only reported, since the results are there, unless the page is `required` because
     the user named its file.

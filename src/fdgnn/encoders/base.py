@@ -78,7 +78,7 @@ WHAT_IT_MEANS = (
 
 
 class GraphKind(Record, frozen=True, kw_only=True):
-    """What graphs must have in common with those that a model was fitted on."""
+    """What graphs have in common that a model takes: vertices, edges, numbers of features."""
 
     directed: bool
     vertices: Literal["labels", "features", "nothing"]
@@ -88,7 +88,7 @@ class GraphKind(Record, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, graphs: GraphBatch) -> Self:
-        """Tell the kind of the graphs of a batch."""
+        """Return the kind of the graphs of a batch."""
         vertices: Any = "nothing"
         n_inputs = 1
         if graphs.features is not None:
@@ -152,7 +152,7 @@ _VERTEX_INPUT = {
 
 
 class Convergence(NamedTuple):
-    """How the iterations of an encoder ended on each graph, layer by layer."""
+    """Convergence of an encoder's iterations on each graph, layer by layer."""
 
     n_iter: npt.NDArray[np.int32]  # (n_layers, n_graphs)
     residual: Floats  # (n_layers, n_graphs), the last change of the states
@@ -161,7 +161,7 @@ class Convergence(NamedTuple):
 
 
 class Encoding(NamedTuple):
-    """What encoding a batch gives: features for each depth that was asked for."""
+    """The encoding of a batch: features for each requested depth, and convergence."""
 
     features: list[Features]  # (n_graphs, n_features) each
     convergence: Convergence | None = None  # where something was iterated
@@ -172,7 +172,7 @@ class Attribution(Protocol):
 
     @property
     def features(self) -> Features:
-        """What `Encoder.encode` gives, (n_graphs, n_features)."""
+        """The features of the deepest encoding, (n_graphs, n_features)."""
 
     def contributions(self, directions: Features, of_graph: Ints) -> Floats:
         """Split ``features[g] @ directions[of_graph[g]]`` over vertices: (n_vertices,).
@@ -271,7 +271,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def search_space(cls) -> Mapping[str, Any]:
-        """What a search tries by default: lists or SciPy distributions by parameter."""
+        """Return the default search space: lists or SciPy distributions by parameter."""
         return {}
 
     def default_readout(self, n_graphs: int, *, linear: bool = False) -> Ridge | KernelRidge:
@@ -282,7 +282,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def shown_name(self) -> str:
-        """What the encoder is called in names of models and in messages."""
+        """The name of the encoder in messages."""
         return self.kind
 
     @property
@@ -300,7 +300,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return []
 
     def vertex_features(self, graphs: GraphBatch) -> Floats:
-        """Give what each vertex adds to the features of its graph, (n_vertices, n_features)."""
+        """Return what each vertex adds to the features of its graph, (n_vertices, n_features)."""
         raise NotImplementedError(f"{type(self).__name__} has no vertex_features")
 
     def encode(
@@ -349,7 +349,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return {}
 
     def kind_error(self, kind: Kind) -> str | None:
-        """What graphs of a kind lack that the encoder needs, in words; by default nothing."""
+        """Return what graphs of a kind lack for this encoder; None by default."""
         return None
 
     @property
@@ -371,16 +371,16 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def n_features_out(self) -> int | None:
-        """How many features there are, if the encoder knows it before it encodes."""
+        """The number of features, if it is known before encoding."""
         return None
 
     @property
     def n_counted(self) -> int | None:
-        """How many columns `counted` gives; None if no feature counts what a graph has."""
+        """The number of columns of `counted`; None if no feature is a count."""
         return None
 
     def counted(self, graphs: GraphBatch, X: Features) -> sp.csr_array:
-        """Give what features (n, P) count of graphs, a column for each kind of thing.
+        """Return counts from features (n, P), with a column for each kind of substructure.
 
         From it a model knows what its training graphs have, and what is new in others
         (`fdgnn.applicability`).
@@ -388,7 +388,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError(f"{type(self).__name__} counts nothing")
 
     def facts(self) -> Record:
-        """What a model file says of the fitted encoder."""
+        """Return the facts of the fitted encoder for a model file."""
         return self.Facts()
 
     def arrays(self) -> dict[str, Array]:
@@ -396,7 +396,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return {}
 
     def restore(self, facts: Any, arrays: Mapping[str, Array], graph_kind: GraphKind) -> None:
-        """Take facts and arrays from a model file, which anybody may have written.
+        """Restore facts and arrays from a model file, which is untrusted input.
 
         Raises
         ------
@@ -462,7 +462,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.empty((0, self.n_features_out or 0))
 
     def expanded_size(self, n_features: int, n_projections: int | None) -> int:
-        """How many random features a model draws: as given, or as the encoder's factor says."""
+        """Return the number of random features: as given, or by the encoder's factor."""
         return self.expansion_factor * n_features if n_projections is None else n_projections
 
     @property

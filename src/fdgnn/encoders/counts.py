@@ -29,7 +29,7 @@ VERTICES = (
 
 
 class LabelFacts(Record, frozen=True, kw_only=True):
-    """What a model file says of counts of labels, beside parameters and arrays."""
+    """Facts of label counts in a model file, beside parameters and arrays."""
 
     vocabulary: list[int | str] | None
     joint: bool = False
@@ -171,14 +171,14 @@ class LabelCounts(Encoder):
         return _kept_edges(self.feature_edges_) if len(self.feature_edges_) else {}
 
     def restore(self, facts: Any, arrays: Mapping[str, Array], graph_kind: GraphKind) -> None:
-        """Take facts and edges from a model file, each checked."""
+        """Restore and check facts and edges from a model file."""
         rest = dict(arrays)
         self._restore(facts, rest, graph_kind)
         if rest:
             raise ModelFileError(f"it has an array {min(rest)[:40]!r}, which its counts have not")
 
     def _restore(self, facts: Any, arrays: dict[str, Array], graph_kind: GraphKind) -> None:
-        """Take what is there out of `arrays`."""
+        """Restore the arrays that are present."""
         graph_kind.check_vocabulary(facts.vocabulary)
         self.vocabulary_ = None if facts.vocabulary is None else tuple(facts.vocabulary)
         self.joint_ = facts.joint

@@ -68,7 +68,7 @@ class DescriptorColumn(Record, frozen=True, kw_only=True):
 
     @property
     def n_features(self) -> int:
-        """How many features the column becomes."""
+        """The number of features of the column."""
         return int(self.missing) + (1 if self.kind == "number" else len(self.categories))
 
     def features(self, values: Array) -> Floats:
@@ -146,7 +146,7 @@ class DescriptorBlock:
 
     @property
     def n_features(self) -> int:
-        """How many features the descriptors become."""
+        """The number of features of the graph-level columns."""
         return sum(column.n_features for column in self.columns)
 
     @property
@@ -195,7 +195,7 @@ class DescriptorBlock:
 
 
 def beside(X: Features, block: DescriptorBlock | None, graphs: GraphBatch) -> Features:
-    """Put the descriptors of graphs beside features (n_graphs, P); without a block, give X."""
+    """Append the graph-level features to features (n_graphs, P), if there is a block."""
     if block is None:
         return X
     own = block.features(graphs)

@@ -111,7 +111,7 @@ class MoleculeDescriptors(Encoder):
         return {"quantiles": self.quantiles_}
 
     def restore(self, facts: Any, arrays: Mapping[str, Array], graph_kind: GraphKind) -> None:
-        """Take the quantiles from a model file, checked."""
+        """Restore and check the quantiles from a model file."""
         rest = dict(arrays)
         found = take(rest, "quantiles", 2)
         if found.shape[1:] != (_QUANTILES,) or not (found[:, 1:] >= found[:, :-1]).all():

@@ -119,7 +119,7 @@ class PairCounts(LabelCounts):
         return np.array([f"bucket{i}" for i in range(self.n_features)], dtype=object)
 
     def _kernel_arguments(self, graphs: GraphBatch) -> tuple[Any, ...]:
-        """What the kernels read, beside the number of a graph."""
+        """The arguments of the kernels, beside the number of a graph."""
         labels: Colors = np.stack([first for _, first in self._first_labels(graphs)])
         rules = self.max_distance, MAX_SOURCES, graphs.directed, self.n_features - 1
         return (graphs.structure, labels, *rules)

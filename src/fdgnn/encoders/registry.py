@@ -142,7 +142,7 @@ def _registered_kind(encoder: Encoder) -> str:
 
 
 def plain_parameters(estimator: Any) -> dict[str, Any]:
-    """Give parameters as JSON has them; a `random_state` that is no integer is left out."""
+    """Convert parameters to JSON values; a `random_state` that is not an integer is left out."""
     parameters = {
         name: _plain(value)
         for name, value in estimator.get_params(deep=False).items()
@@ -154,7 +154,7 @@ def plain_parameters(estimator: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Give a number as Python's own; NumPy's item() leaves those of more bits alone."""
+    """Convert a NumPy number to Python's own."""
     if isinstance(value, bool | np.bool_):
         return bool(value)
     if isinstance(value, Integral):
@@ -240,7 +240,7 @@ def _class_of(record: EncoderRecord) -> type[Encoder]:
 
 
 def _facts_of(record: EncoderRecord, kind: type[Encoder]) -> Any:
-    """Give what a record says of the encoder, in the encoder's own record."""
+    """Return the facts of an encoder, in the encoder's own record."""
     try:
         return msgspec.convert(record.facts, kind.Facts)
     except ValueError as error:
@@ -251,7 +251,7 @@ def _facts_of(record: EncoderRecord, kind: type[Encoder]) -> Any:
 
 
 def take(arrays: dict[str, Array], name: str, ndim: int, dtype: Any = np.float64) -> Array:
-    """Take an array out of those of a file, or raise ModelFileError unless it is of this type."""
+    """Remove an array of this type from those of a file, or raise ModelFileError."""
     array = arrays.pop(name, None)
     if array is None or array.dtype != dtype or array.ndim != ndim:
         found = "has none" if array is None else f"has {array.dtype} {array.shape}"
@@ -263,7 +263,7 @@ def take(arrays: dict[str, Array], name: str, ndim: int, dtype: Any = np.float64
 def take_expansion(
     arrays: dict[str, Array], encoder: Encoder, n_projections: int | None
 ) -> RandomExpansion | None:
-    """Take the expansion of an encoder's features, if there is one, and check its size."""
+    """Restore the expansion of an encoder's features, if there is one, and check its size."""
     if "projection" not in arrays:
         n_features = encoder.n_features_out or 1
         if encoder.expanded_size(n_features, n_projections):

@@ -51,7 +51,7 @@ _VERTICES_LOOKED_AT = 2_000
 
 
 class ReservoirFacts(Record, frozen=True, kw_only=True):
-    """What a model file says of a reservoir, beside its parameters and arrays."""
+    """Facts of a reservoir in a model file, beside its parameters and arrays."""
 
     degree: float
     vocabulary: list[int | str] | None
@@ -61,7 +61,7 @@ class Degree:
     """The rule of the parameter `degree`."""
 
     def expected(self, value: Any) -> str | None:
-        """Say what was expected, or None if the value is fine."""
+        """Return what was expected, or None if the value is valid."""
         if isinstance(value, str) and value in ("average", "max"):
             return None
         number = isinstance(value, Real) and not isinstance(value, bool)
@@ -311,18 +311,18 @@ class GraphReservoir(ReservoirParameters, Encoder):
         return int(self.n_units) * (int(self.n_layers) if self.pooled_layers == "all" else 1)
 
     def facts(self) -> ReservoirFacts:
-        """Give the degree and the vertex labels that the reservoir knows."""
+        """Return the degree and the vertex labels of the reservoir."""
         words = self.reservoir_.vocabulary
         return ReservoirFacts(
             degree=self.degree_, vocabulary=None if words is None else list(words)
         )
 
     def arrays(self) -> dict[str, Array]:
-        """Give the weights of all layers."""
+        """Return the weights of all layers."""
         return self.reservoir_.arrays()
 
     def restore(self, facts: Any, arrays: Mapping[str, Array], graph_kind: GraphKind) -> None:
-        """Take the weights of all layers, each checked for its shape, range and values."""
+        """Restore the weights of all layers, and check shapes, ranges and values."""
         words = facts.vocabulary
         graph_kind.check_vocabulary(words)
         if not (math.isfinite(facts.degree) and facts.degree >= 0):
@@ -373,7 +373,7 @@ class GraphReservoir(ReservoirParameters, Encoder):
 
 
 def _go_together(one: GraphReservoir, other: GraphReservoir) -> bool:
-    """Tell whether two reservoirs read the same of graphs, in the same way."""
+    """Return whether two reservoirs read the same input in the same way."""
     return (
         one.solver == other.solver
         and one.tol == other.tol

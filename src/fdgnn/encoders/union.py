@@ -41,7 +41,7 @@ from fdgnn.seeds import seed_sequence
 
 
 class UnionFacts(Record, frozen=True, kw_only=True):
-    """What a model file says of joined encoders: a record of each."""
+    """Facts of joined encoders in a model file: a record of each."""
 
     encoders: list[tuple[str, EncoderRecord]]
 
@@ -60,13 +60,13 @@ class UnionBlock:
 
     @property
     def n_features(self) -> int | None:
-        """How many features the block has, if its encoder knows it before it encodes."""
+        """The number of features of the block, if it is known before encoding."""
         if self.expansion is None:
             return self.encoder.n_features_out
         return len(self.expansion.projection_)
 
     def arrays(self) -> dict[str, Array]:
-        """Give what a model file keeps."""
+        """Return the arrays of a model file."""
         arrays = prefixed("encoder", self.encoder.arrays())
         if self.expansion is not None:
             arrays["projection"] = self.expansion.projection_
@@ -76,7 +76,7 @@ class UnionBlock:
     def restored(
         cls, record: EncoderRecord, arrays: Mapping[str, Array], graph_kind: GraphKind
     ) -> UnionBlock:
-        """Take a block from a model file."""
+        """Restore a block from a model file."""
         own = {name: array for name, array in arrays.items() if not name.startswith("encoder.")}
         inner = grouped({name: arrays[name] for name in arrays.keys() - own.keys()})
         encoder = restore_encoder(record, inner.get("encoder", {}), graph_kind)
@@ -92,7 +92,7 @@ class UnionBlock:
 @register_encoder
 @dataclass(eq=False, repr=False)
 class EncoderUnion(Encoder):
-    """Put the features of several encoders side by side, each block scaled to the same size.
+    """Encoders side by side: their features in blocks of the same scale.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ class EncoderUnion(Encoder):
         return any(encoder.uses_edge_labels for encoder in encoders)
 
     def kind_error(self, kind: Kind) -> str | None:
-        """What one of the encoders needs."""
+        """Return what graphs lack for one of the encoders."""
         found = (block.encoder.kind_error(kind) for block in self.blocks_)
         return next(filter(None, found), None)
 
@@ -297,7 +297,7 @@ class EncoderUnion(Encoder):
         return sum(counting) if counting else None
 
     def counted(self, graphs: GraphBatch, X: Features) -> sp.csr_array:
-        """Give what the blocks count, side by side."""
+        """Return the counts of the blocks, side by side."""
         parts, start = [], 0
         for block in self.blocks_:
             width = block.n_features or 0
@@ -318,14 +318,14 @@ class EncoderUnion(Encoder):
         return UnionFacts(encoders=[(name, describe_encoder(encoder)) for name, encoder in pairs])
 
     def arrays(self) -> dict[str, Array]:
-        """Give the arrays of all blocks; a name begins with the number of the block."""
+        """Return the arrays of all blocks; a name begins with the number of the block."""
         found: dict[str, Array] = {}
         for i, block in enumerate(self.blocks_):
             found |= prefixed(str(i), block.arrays())
         return found
 
     def restore(self, facts: Any, arrays: Mapping[str, Array], graph_kind: GraphKind) -> None:
-        """Take all blocks from a model file, each checked."""
+        """Restore and check all blocks from a model file."""
         groups = grouped(arrays)
         self.blocks_ = tuple(
             UnionBlock.restored(record, groups.pop(str(i), {}), graph_kind)
@@ -384,7 +384,7 @@ class UnionParts:
     def split(
         self, directions: Features, of_graph: Ints
     ) -> Iterator[tuple[Attribution, Features, Ints]]:
-        """Give each encoder's part, with the directions of its own features."""
+        """Yield each encoder with the directions of its own features."""
         start = 0
         for block, part in zip(self.blocks, self.parts, strict=True):
             X = part.features

@@ -34,7 +34,7 @@ from fdgnn.records import cached_property
 
 
 class WLFacts(LabelFacts, frozen=True, kw_only=True):
-    """What a model file says of color counts, beside parameters and arrays."""
+    """Facts of WL features in a model file, beside parameters and arrays."""
 
     whole_weights: bool = True
     labeled_arcs: bool = False
@@ -108,7 +108,7 @@ class WLParts:
         return np.asarray(shares + (lost / np.diff(self.graphs.vertex_offsets))[graph_of_vertex])
 
     def shares(self, directions: Features, of_graph: Ints) -> Floats:
-        """What each vertex adds in each channel and round, (T, n_vertices)."""
+        """Return what each vertex adds in each channel and iteration, (T, n_vertices)."""
         own = of_graph[self.graphs.graph_of_vertex]
         weights = np.where(self.columns >= 0, entries_of(directions, own, self.columns), 0.0)
         weights *= self._amounts
@@ -129,7 +129,7 @@ class WLParts:
 
     @cached_property
     def _amounts(self) -> Floats:
-        """What each vertex adds to its column: 1, or less where only presence is counted."""
+        """What each vertex adds to its column: 1, or less where only presence counts."""
         known = self.columns >= 0
         if self.features.sum() == known.sum():
             return np.ones((1, 1))
@@ -363,7 +363,7 @@ class WLCounts(LabelCounts):
         return n if self.n_features is not None or n is None else n + 1
 
     def counted(self, graphs: GraphBatch, X: Features) -> sp.csr_array:
-        """Give the features; without buckets, also how many of a graph's have no column."""
+        """Return the features; without hashing, also how many of a graph's have no column."""
         if self.n_features is not None:
             return sp.csr_array(X)
         keys = self._keys(graphs, self._all_colors(graphs, self.n_iterations, self.n_jobs)[1])
@@ -389,7 +389,7 @@ class WLCounts(LabelCounts):
     # ------------------------------------------------------------------ model files
 
     def facts(self) -> WLFacts:
-        """Give the labels that were seen, and what was found of features and weights."""
+        """Return the labels of training, and facts about features and weights."""
         return WLFacts(
             vocabulary=self._vocabulary_of_file(),
             joint=self.joint_,
@@ -400,7 +400,7 @@ class WLCounts(LabelCounts):
         )
 
     def arrays(self) -> dict[str, Array]:
-        """Give the edges of bins and the columns, where there are any."""
+        """Return the edges of bins and the columns, where there are any."""
         arrays = super().arrays()
         if not self.arcs_.whole:
             arrays["weight_edges"] = self.arcs_.edges[np.isfinite(self.arcs_.edges)]

@@ -157,7 +157,7 @@ def coarse_bins(bins: Ints, edges: Floats) -> Ints:
 
 
 def few_rows(bins: Ints) -> bool:
-    """Tell whether rows of bins repeat so often that each row can be a color."""
+    """Return whether rows of bins repeat so often that each row can be a label."""
     return len(np.unique(bins, axis=0)) <= max(COARSE, SMALL_VOCABULARY * len(bins))
 
 
@@ -182,7 +182,7 @@ _LARGEST = 2.0**62  # weights beyond are all the same
 
 @dataclass(frozen=True, eq=False)
 class ArcReading:
-    """What the training graphs say of arcs.
+    """What edges carry in the training graphs.
 
     Attributes
     ----------
@@ -202,7 +202,7 @@ class ArcReading:
 
     @classmethod
     def of(cls, graphs: GraphBatch) -> ArcReading:
-        """Take what arcs of training graphs have."""
+        """Learn what edges of training graphs carry."""
         labeled, weights = graphs.edge_label_codes is not None, graphs.weights
         if weights is None or (weights == np.round(weights)).all():
             return cls(labeled, weights is not None)
@@ -210,7 +210,7 @@ class ArcReading:
         return cls(labeled, weighted=True, whole=False, edges=edges)
 
     def bits(self, graphs: GraphBatch) -> Colors:
-        """What each arc carries, hashed; of length 0 where that is nothing."""
+        """Return the hash of what each edge carries; of length 0 where that is nothing."""
         bits = np.empty(0, dtype=np.uint64)
         if graphs.n_arcs == 0:
             return bits
@@ -232,7 +232,7 @@ class ArcReading:
         return np.searchsorted(self.edges, weights)
 
     def kind_error(self, kind: Kind) -> str | None:
-        """Say what a graph of this kind lacks; None if nothing."""
+        """Return what a graph of this kind lacks; None if nothing."""
         if self.labeled and kind.edge_labels is None:
             return _MISSING.format("it has no labels on arcs")
         if self.weighted and not kind.weighted:
@@ -282,7 +282,7 @@ def hashed_counts(
 def numbered(
     graphs: GraphBatch, colors: Colors, counts: str, g0: int, g1: int
 ) -> npt.NDArray[np.int32]:
-    """How many vertices before it have a vertex's color; no rows where that is not wanted."""
+    """Return the rank of each vertex among those with its label; no rows if not needed."""
     from fdgnn.kernels import number_occurrences
 
     if counts != "thermometer":

@@ -46,7 +46,7 @@ _KINDS_OF_ATOMS = 2**14  # of which a reader keeps labels; molecules have a few 
 
 
 def is_molecule(item: Any) -> bool:
-    """Tell whether something is a SMILES or an RDKit ``Mol``."""
+    """Return whether something is a SMILES or an RDKit ``Mol``."""
     return isinstance(item, str) or hasattr(item, "GetAtomWithIdx")
 
 
@@ -277,7 +277,7 @@ class MoleculeReader:
 
     @cached_property
     def _kept(self) -> dict[tuple[Any, ...], Any]:
-        """What atoms carry, by what tells their kinds apart."""
+        """The labels or features of atoms, by the key of their kind."""
         return {}
 
     def _keep(self, key: tuple[Any, ...], atom: Any) -> Any:
@@ -398,12 +398,12 @@ def _parsed(Chem: Any, smiles: Any, parse: Callable[[str], Any]) -> Any:
 
 
 def _is_plain(text: str) -> bool:
-    """Tell whether a text has only characters that a SMILES can have, or blanks."""
+    """Return whether a text has only characters that a SMILES can have, or blanks."""
     return text.isascii() and text.isprintable()
 
 
 def _complete(Chem: Any, mol: Any) -> Any:
-    """Give a molecule as parsing its SMILES would, hydrogens implicit and rings known."""
+    """Complete a molecule as parsing its SMILES would: implicit hydrogens, rings."""
     if mol.GetNumAtoms() == 0:
         raise GraphError("it is a molecule without atoms")
     if MAX_VERTICES.is_below(mol.GetNumAtoms()):
@@ -423,7 +423,7 @@ def _short(smiles: str) -> str:
 
 
 def _problem(Chem: Any, smiles: str) -> str:
-    """Say whether the grammar or the chemistry is wrong; RDKit's first parse does not."""
+    """Return whether the grammar or the chemistry of a SMILES is wrong."""
     mol = Chem.MolFromSmiles(smiles, sanitize=False)
     if mol is None:
         return "cannot be parsed"

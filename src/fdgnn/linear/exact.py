@@ -42,7 +42,7 @@ LEAST_PENALTY = 1e-9
 def fit_dual(
     K: Floats, Y: Floats, alpha: float, weights: Floats | None = None
 ) -> tuple[Floats, Floats]:
-    """Give the coefficients a (n, q) and the intercept b (q,)."""
+    """Compute the coefficients a (n, q) and the intercept b (q,)."""
     system, root = _system(K, alpha, weights)
     right = np.hstack([Y, np.ones((len(Y), 1))]) * root[:, None]
     solved = _solved(system, right) * root[:, None]
@@ -101,7 +101,7 @@ def held_out_by_inverse(
 
 
 def _sharing_pays(groups: list[TargetGroup], n_rows: int) -> Mask:
-    """Tell which groups should take one inverse for all, rather than one of their own.
+    """Return which groups should share one inverse.
 
     In multiplications, an inverse takes n^3. To leave m of n samples out takes m^3 / 3 for a factor
     and m^2 (n - m) for V, in each row of folds.
@@ -264,7 +264,7 @@ def _group(columns: Ints, known: Mask, weights: Floats | None, alphas: Floats) -
 
 
 def by_weights(groups: list[TargetGroup]) -> Iterator[list[TargetGroup]]:
-    """Put groups together that differ only in what they know."""
+    """Group targets that differ only in which labels are known."""
     found: dict[bytes, list[TargetGroup]] = {}
     for group in groups:
         key = b"" if group.weights is None else group.weights.tobytes()

@@ -175,7 +175,7 @@ def _by_gram_matrices(
 
 
 class Moments(NamedTuple):
-    """What a ridge regression needs to know of its training set; it adds over parts of it."""
+    """Moments of a training set for ridge regression; they add over parts."""
 
     n: float  # samples, or the sum of their weights
     x: Floats  # (P,)    sum of rows
@@ -192,7 +192,7 @@ class Moments(NamedTuple):
         return cls(float(weights.sum()), Z.sum(axis=0), weights @ Y, Z.T @ X, Z.T @ Y)
 
     def with_part(self, part: Moments) -> Moments:
-        """Give the moments of these samples and those of a part."""
+        """Return the moments of these samples and a part together."""
         return Moments(
             self.n + part.n,
             self.x + part.x,
@@ -202,7 +202,7 @@ class Moments(NamedTuple):
         )
 
     def without(self, part: Moments) -> Moments:
-        """Give the moments of the samples that are not in a part."""
+        """Return the moments of the samples that are not in a part."""
         return Moments(
             self.n - part.n,
             self.x - part.x,

@@ -145,7 +145,7 @@ class _Gaussian:
         return np.asarray(2 * self.sharpness * (pull[place, row] - away[row, 0] * X.data))
 
     def _pulls(self, X: Features, weights: Floats) -> tuple[Floats, Floats]:
-        """How strongly x is drawn to each example (m, n), and away from the empty graph (m, 1)."""
+        """Compute the weights of each example (m, n) and of the empty graph (m, 1)."""
         whole, first = _integrals(*self._moments(X), self.sharpness)
         return weights * whole, (weights * first).sum(axis=1, keepdims=True)
 
@@ -169,7 +169,7 @@ def _mean(each: list[Floats]) -> Floats:
 
 
 def _rows_at_once(X: sp.csr_array, n_examples: int) -> int:
-    """How many rows take about 40 MB: by pairs with examples, and by the columns of all rows."""
+    """Return how many rows take about 40 MB."""
     longest = int(np.diff(X.indptr).max(initial=1))
     return max(1, min(_NUMBERS // max(n_examples, 1), int(np.sqrt(_NUMBERS / max(longest, 1)))))
 

@@ -140,7 +140,7 @@ class _IterativeSolver:
         return self._samples.readout(dual, intercept) if exact is None else exact.fit(alphas)
 
     def _solvers(self, alphas: Floats) -> Any:
-        """Give the solver, and the one in double precision if that has not been enough."""
+        """Yield the solver, and the one in float64 if float32 does not suffice."""
         if self._solver is None:
             self._solver = self._krylov(double=bool((alphas < _SINGLE).any()))
         yield self._solver
@@ -153,7 +153,7 @@ class _IterativeSolver:
         return KrylovSolver(self._samples.products(double), self._Y, self._weights)
 
     def _exact(self, alphas: Floats) -> _ExactSolver | None:
-        """Give the exact solver, or warn that there is no memory for it."""
+        """Yield the exact solver, or warn that its memory limit is exceeded."""
         if not fits_in_memory(2 * len(self._Y)):  # two whole matrices in double precision
             warn_unsolved(alphas)
             return None

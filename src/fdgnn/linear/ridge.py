@@ -28,11 +28,11 @@ class LinearReadout(NamedTuple):
     intercept: Floats  # b (q,)
 
     def outputs(self, X: Features) -> Floats:
-        """Give the outputs (n, q) for features (n, P)."""
+        """Compute the outputs (n, q) of features (n, P)."""
         return np.asarray(X @ self.coef.T) + self.intercept
 
     def base_outputs(self) -> Floats:
-        """Give the outputs (q,) for the empty graph, whose features are zero."""
+        """Return the outputs (q,) of the empty graph, whose features are zero."""
         return self.intercept
 
     def directions(self, X: Features, signs: Floats) -> Floats:
@@ -40,15 +40,15 @@ class LinearReadout(NamedTuple):
         return np.asarray(signs @ self.coef)
 
     def lowered(self, by: float | Floats) -> LinearReadout:
-        """Give the same readout with all outputs lower by a number, or each by its own."""
+        """Return the same readout with all outputs lower by a number, or each by its own."""
         return self._replace(intercept=self.intercept - by)
 
     def only(self, outputs: slice) -> LinearReadout:
-        """Give the readout of some outputs."""
+        """Return the readout of some outputs."""
         return LinearReadout(self.coef[outputs], self.intercept[outputs])
 
     def sparse(self) -> SparseReadout:
-        """Give the same readout without the columns whose weights are all zero."""
+        """Return the same readout without the columns whose weights are all zero."""
         columns = np.flatnonzero(self.coef.any(axis=0)).astype(np.int32)
         values = np.ascontiguousarray(self.coef[:, columns])
         return SparseReadout(columns, values, self.intercept, self.coef.shape[1])
@@ -77,7 +77,7 @@ class SparseReadout(NamedTuple):
         return coef
 
     def outputs(self, X: Features) -> Floats:
-        """Give the outputs (n, q) for features (n, P)."""
+        """Compute the outputs (n, q) of features (n, P)."""
         if X.shape[1] != self.n_features:
             raise ValueError(f"there are {X.shape[1]} features, not {self.n_features}")
         if not sp.issparse(X):
@@ -93,15 +93,15 @@ class SparseReadout(NamedTuple):
         return np.asarray(own @ self.values.T) + self.intercept
 
     def lowered(self, by: float | Floats) -> SparseReadout:
-        """Give the same readout with all outputs lower by a number, or each by its own."""
+        """Return the same readout with all outputs lower by a number, or each by its own."""
         return self._replace(intercept=self.intercept - by)
 
     def only(self, outputs: slice) -> SparseReadout:
-        """Give the readout of some outputs."""
+        """Return the readout of some outputs."""
         return self._replace(values=self.values[outputs], intercept=self.intercept[outputs])
 
     def base_outputs(self) -> Floats:
-        """Give the outputs (q,) for the empty graph, whose features are zero."""
+        """Return the outputs (q,) of the empty graph, whose features are zero."""
         return self.intercept
 
     def directions(self, X: Features, signs: Floats) -> Floats:
