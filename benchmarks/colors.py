@@ -67,7 +67,7 @@ def beside_grakel() -> list[Row]:
     wl_oa = WeisfeilerLehmanOptimalAssignment(n_iter=4)
     for what, part, kernel, counts, must in (
         ("WL + SVC, NCI1", slice(None), wl, "sum", 8),
-        ("WL-OA + SVC, 1000 graphs of NCI1", slice(1000), wl_oa, "thermometer", 300),
+        ("WL-OA + SVC, 1000 graphs of NCI1", slice(1000), wl_oa, "unary", 300),
     ):
         some, classes = graphs[part], y[part]
         theirs, K, _ = grakel_svc(kernel, some, classes)

@@ -147,7 +147,7 @@ def models_of_all_kinds(graphs):
     y, z = np.arange(len(graphs)) % 2, np.sin(np.arange(len(graphs)))
     counts = {
         f"{how}, {readout}": WLCounts(counts=how, n_features=buckets)
-        for how, buckets in (("thermometer", BUCKETS), ("sum", None), ("presence", BUCKETS))
+        for how, buckets in (("unary", BUCKETS), ("sum", None), ("presence", BUCKETS))
         for readout in ("linear", "rbf")
     }
     models = {

@@ -74,7 +74,7 @@ def test_an_ensemble_of_wl_features_adds_up_and_same_labels_are_one():
     found = substructures(model, graphs, target=1, n_most=ALL)
     left = [e.score - e.base_score for e in explain(model, graphs, target=1)]
     assert sum(one.weight for one in found) == pytest.approx(np.mean(left), rel=1e-9)
-    labels = [one.words for one in found if one.round == 0]
+    labels = [one.words for one in found if one.iteration == 0]
     assert sorted(labels) == sorted({f"label {label}" for label in graphs.label_values})
     for one in found:
         assert one.contribution * one.n_graphs == pytest.approx(one.weight * 12)
@@ -160,7 +160,7 @@ def test_the_planted_substructure_is_found_and_shown(readout):
     best = substructures(model, new, target=1, n_most=3, names={"N": "nitrogen"})[:3]
     words = [one.words for one in best]
     assert any("O" in text for text in words)
-    assert "label O" in [o.words for o in substructures(model, new, target=1) if o.round == 0]
+    assert "label O" in [o.words for o in substructures(model, new, target=1) if o.iteration == 0]
     assert any("nitrogen" in text for text in words)
     for one in best:
         graph = new[one.graph]
@@ -168,8 +168,8 @@ def test_the_planted_substructure_is_found_and_shown(readout):
         assert one.n_graphs <= truth.sum()
         # On a path, steps are differences of positions.
         far = np.abs(np.subtract.outer(np.arange(len(graph.labels)), one.vertices)).min(axis=1)
-        np.testing.assert_array_equal(one.steps, np.where(far <= one.round, far, -1))
-        np.testing.assert_array_equal(one.seen, np.flatnonzero(far <= one.round))
+        np.testing.assert_array_equal(one.steps, np.where(far <= one.iteration, far, -1))
+        np.testing.assert_array_equal(one.seen, np.flatnonzero(far <= one.iteration))
 
 
 def test_an_example_has_the_wl_label_at_its_vertices():
@@ -179,10 +179,10 @@ def test_an_example_has_the_wl_label_at_its_vertices():
     colors = model.estimators_[0].encoder.vertex_colors(batch)
     for one in substructures(model, batch, n_most=5):
         start, end = batch.vertex_offsets[one.graph : one.graph + 2]
-        own = colors[one.round, start:end]
+        own = colors[one.iteration, start:end]
         (color,) = np.unique(own[one.vertices])
         assert one.vertices.tolist() == np.flatnonzero(own == color).tolist()
-        having = np.unique(batch.graph_of_vertex[colors[one.round] == color])
+        having = np.unique(batch.graph_of_vertex[colors[one.iteration] == color])
         assert one.n_graphs == len(having)
 
 

@@ -169,7 +169,7 @@ PINNED = [339286, 339286, 657819, 235035, 206013, 467365, 842555, 977136]
 
 
 @pytest.mark.parametrize("n_features", [None, 2**18])
-def test_products_of_thermometers_are_intersections(n_features):
+def test_products_of_unary_counts_are_intersections(n_features):
     graphs = make_random_graphs(25, random_state=1)
     encoder = WLCounts(n_iterations=2, n_features=n_features).fit(graphs)
     colors = encoder.vertex_colors(graphs)
@@ -192,9 +192,9 @@ def test_sums_and_presence(n_features):
     options = {"n_iterations": 0, "n_features": n_features}
     rows = {
         counts: np.sort(WLCounts(counts=counts, **options).fit_transform([triangle_and_two]).data)
-        for counts in ("thermometer", "sum", "presence")
+        for counts in ("unary", "sum", "presence")
     }
-    assert rows["thermometer"].tolist() == [1, 1, 1, 1, 1]
+    assert rows["unary"].tolist() == [1, 1, 1, 1, 1]
     assert rows["sum"].tolist() == [1, 4]
     assert rows["presence"].tolist() == [1, 1]
 

@@ -354,7 +354,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def uses_edge_labels(self) -> bool:
-        """Whether labels of arcs make a difference; else files need not have them."""
+        """Whether labels of edges make a difference; else files need not have them."""
         return False
 
     def unknown_labels(self, graphs: GraphBatch) -> dict[int, str]:

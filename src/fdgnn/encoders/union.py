@@ -244,7 +244,7 @@ class EncoderUnion(Encoder):
 
     @property
     def uses_edge_labels(self) -> bool:
-        """Whether one of the encoders uses labels of arcs."""
+        """Whether one of the encoders uses labels of edges."""
         blocks = getattr(self, "blocks_", ())
         encoders = [block.encoder for block in blocks] or [
             encoder for _, encoder in self.named_encoders

@@ -1,4 +1,4 @@
-"""`WLCounts`: graphs as counts of the colors of their vertices, round by round, exactly."""
+"""`WLCounts`: Weisfeiler-Lehman features, counts of the WL labels of all iterations."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def taken_weight_edges(arrays: dict[str, Array]) -> Floats:
     """Edges of the bins of weights, infinite after the last real one."""
     edges = arrays.pop("weight_edges", None)
     if edges is None or edges.dtype != np.float64 or edges.ndim != 1 or len(edges) >= WEIGHT_BINS:
-        raise ModelFileError(f"its color counts need at most {WEIGHT_BINS - 1} edges of weights")
+        raise ModelFileError(f"its WL features need at most {WEIGHT_BINS - 1} edges of weights")
     if not (edges[1:] >= edges[:-1]).all():
         raise ModelFileError("the edges of its bins do not ascend")
     return np.concatenate([edges, np.full(WEIGHT_BINS - 1 - len(edges), np.inf)])
@@ -56,38 +56,38 @@ def taken_columns(arrays: dict[str, Array]) -> Colors:
     """The feature of each column, ascending."""
     columns = arrays.pop("columns", None)
     if columns is None or columns.dtype != np.uint64 or columns.ndim != 1 or len(columns) == 0:
-        raise ModelFileError("its color counts need columns, which are numbers of 64 bits")
+        raise ModelFileError("its WL features need columns, which are numbers of 64 bits")
     if not (columns[1:] > columns[:-1]).all():
-        raise ModelFileError("the columns of its color counts do not ascend")
+        raise ModelFileError("the columns of its WL features do not ascend")
     return columns
 
 
 class LabelRow(NamedTuple):
-    """Which channel and round a row of colors is of."""
+    """Which channel and iteration a row of WL labels is of."""
 
     channel: str
-    round: int
+    iteration: int
 
 
 def rows_of(found: Channels) -> tuple[LabelRow, ...]:
-    """Name the rows of colors of these channels."""
+    """Name the rows of WL labels of these channels."""
     pairs = zip(found.names, found.n_iterations.tolist(), strict=True)
-    return tuple(LabelRow(name, r) for name, rounds in pairs for r in range(rounds + 1))
+    return tuple(LabelRow(name, r) for name, n in pairs for r in range(n + 1))
 
 
 @dataclass(frozen=True)
 class WLParts:
-    """Counts of colors, and which vertex has which color.
+    """Counts of WL labels, and which vertex has which WL label.
 
     Attributes
     ----------
     graphs : GraphBatch
     features : (n_graphs, n_features) CSR
     columns : (T, n_vertices) int64
-        The column of each vertex's feature in each channel and round; -1 if it has none.
+        The column of each vertex's feature in each channel and iteration; -1 if it has none.
     colors : (T, n_vertices) uint64
     rows : tuple of LabelRow
-        The channel and round of each of the T rows.
+        The channel and iteration of each of the T rows.
     """
 
     graphs: GraphBatch
@@ -99,7 +99,7 @@ class WLParts:
     def contributions(self, directions: Features, of_graph: Ints) -> Floats:
         """Split ``features[g] @ directions[of_graph[g]]`` over the vertices of each graph.
 
-        The weights of a color's features are shared equally by the vertices of that color.
+        The weights of a WL label's features are shared equally by its vertices.
         """
         graph_of_vertex = self.graphs.graph_of_vertex
         shares = self.shares(directions, of_graph).sum(axis=0)
@@ -120,7 +120,7 @@ class WLParts:
 
     @cached_property
     def groups(self) -> Ints:
-        """Number of the (graph, color) that each vertex belongs to, by channel and round."""
+        """Number of the (graph, WL label) that each vertex belongs to, by channel and iteration."""
         return np.stack([_numbered(self.graphs.graph_of_vertex, row) for row in self.colors])
 
     @cached_property
@@ -150,7 +150,7 @@ class WLParts:
 
 
 def _numbered(graph_of_vertex: Array, colors: Colors) -> Ints:
-    """Number the pairs of graph and color in ascending order; vertices are graph after graph."""
+    """Number the pairs of graph and WL label in ascending order; vertices are graph after graph."""
     order = np.lexsort((colors, graph_of_vertex))
     graph, color = graph_of_vertex[order], colors[order]
     starts = np.concatenate([[0], (graph[1:] != graph[:-1]) | (color[1:] != color[:-1])])
@@ -162,24 +162,24 @@ def _numbered(graph_of_vertex: Array, colors: Colors) -> Ints:
 @register_encoder
 @dataclass(eq=False, repr=False)
 class WLCounts(LabelCounts):
-    """Count the colors of each graph's vertices, round by round (Weisfeiler-Lehman features).
+    """Weisfeiler-Lehman features: counts of the WL labels of a graph's vertices.
 
-    A vertex's first color is its label. In each round its color is hashed together with those of
-    its neighbors, so that after r rounds it names everything up to distance r. Nothing is trained
-    and no vocabulary is kept: a color is a number of 64 bits. Two different colors get the same
-    number with a chance of 2^-64; among a hundred million colors there is such a pair with a
-    chance of 0.0003.
+    The first WL label of a vertex is its label. Each iteration hashes it together with the WL
+    labels of the neighbors, so that after r iterations it identifies the neighborhood up to
+    distance r. Nothing is trained and no vocabulary is kept, because a WL label is an integer of
+    64 bits. Two different neighborhoods get the same WL label with a probability of 2^-64; among
+    a hundred million there is such a pair with a probability of 0.0003.
 
-    A color that m vertices of a graph have is written as m features, "at least 1" up to "at least
-    m" (a thermometer). The product of two graphs' features is then the number of vertices that
-    they have in common, round by round: the Weisfeiler-Lehman optimal assignment kernel.
+    Counts are unary-encoded: m vertices with the same WL label are m features, "at least 1" to
+    "at least m". The inner product of two graphs is then the histogram intersection, the
+    Weisfeiler-Lehman optimal assignment kernel.
 
     Parameters
     ----------
     n_iterations : int, default=3
-        How far a color sees.
+        Iterations, and so the distance up to which a WL label describes the neighborhood.
     vertices : str, default="auto"
-        The first color: "labels", the vertex label; "features", its real features in bins;
+        The first WL label: "labels", the vertex label; "features", its real features in bins;
         "degree", or "log degree" in bins of which two double it; "nothing", the same for all. Of
         molecules also "element", the first word of the label, and "pharmacophore": whether the
         atom is a donor, an acceptor, aromatic, a halogen, basic or acidic. By default labels or
@@ -188,18 +188,18 @@ class WLCounts(LabelCounts):
         Whether numbers that describe the neighborhood of a vertex (degrees of its neighbors,
         triangles) are counted as well, in bins; by default where vertices have neither labels
         nor features.
-    counts : {"thermometer", "sum", "presence"}, default="thermometer"
-        How often a color occurs, as a thermometer, as one number, or only whether it occurs.
+    counts : {"unary", "sum", "presence"}, default="unary"
+        How often a WL label occurs, unary-encoded or as one number, or only whether it occurs.
     n_features : int or None, default=2**18
         Columns, a power of two, into which features are hashed. None: one column for each feature
         that the training graphs have, without unused columns; other features are left out.
     n_bins : int, default=16
         Bins of each real feature, about equally full on the training graphs.
     edge_labels : bool, default=True
-        Whether labels and weights of arcs are part of the colors, where there are any. Weights
+        Whether labels and weights of edges are part of the WL labels, where there are any. Weights
         that are not whole numbers are cut into bins.
     handle_unknown : {"ignore", "error"}, default="ignore"
-        What is done about a vertex label that no graph of `fit` had: it is a color that no
+        Whether a vertex label that no graph of `fit` had is ignored, as a WL label that no
         training graph has, or an error is raised.
     n_jobs : int, optional
         Threads; results do not depend on their number.
@@ -226,7 +226,7 @@ class WLCounts(LabelCounts):
     n_iterations: int = 3
     vertices: str = "auto"
     histograms: bool | str = "auto"
-    counts: str = "thermometer"
+    counts: str = "unary"
     n_features: int | None = DEFAULT_FEATURES
     n_bins: int = 16
     edge_labels: bool = True
@@ -239,7 +239,7 @@ class WLCounts(LabelCounts):
         **LabelCounts.rules,
         "n_iterations": Number(0, whole=True, most=MAX_ROUNDS),
         "histograms": OneOf(("auto", False, True)),
-        "counts": OneOf(("thermometer", "sum", "presence")),
+        "counts": OneOf(("unary", "sum", "presence")),
         "n_features": Buckets(optional=True),
         "edge_labels": OneOf((False, True)),
     }
@@ -249,7 +249,7 @@ class WLCounts(LabelCounts):
 
     @classmethod
     def search_space(cls) -> Mapping[str, Any]:
-        """Nothing but rounds, which are searched as depths."""
+        """Nothing but iterations, which are searched as depths."""
         return {}
 
     def _draw(self, graphs: GraphBatch, seed: np.random.SeedSequence) -> None:
@@ -269,10 +269,10 @@ class WLCounts(LabelCounts):
             return self.vertices == "auto" and self.graph_kind_.vertices == "nothing"
         return bool(self.histograms)
 
-    # ------------------------------------------------------------------ colors
+    # ------------------------------------------------------------------ WL labels
 
     def _channels(self, graphs: GraphBatch, n_iterations: int, n_jobs: int | None) -> Channels:
-        """First colors of checked graphs, and how often each is refined.
+        """First WL labels of checked graphs, and how often each is refined.
 
         Of real features coarse bins are refined, and fine ones only counted.
         """
@@ -296,7 +296,7 @@ class WLCounts(LabelCounts):
         depths: Sequence[int] | None = None,
         n_jobs: int | None = None,
     ) -> Encoding:
-        """Count the colors of checked graphs, for each number of rounds."""
+        """Count the WL labels of checked graphs, for each number of iterations."""
         depths = [self.n_iterations] if depths is None else depths
         return Encoding([self._counts(graphs, depth, n_jobs) for depth in depths])
 
@@ -308,13 +308,13 @@ class WLCounts(LabelCounts):
         return hashed_counts(graphs, found, arc_bits, self.n_features, self.counts, n_jobs)
 
     def _keys(self, graphs: GraphBatch, colors: Colors) -> Colors:
-        """The feature of each vertex in each channel and round, (T, n_vertices) of 64 bits."""
+        """The feature of each vertex in each channel and iteration, (T, n_vertices) of 64 bits."""
         return feature_keys(colors, numbered(graphs, colors, self.counts, 0, len(graphs)))
 
     def _all_colors(
         self, graphs: GraphBatch, n_iterations: int, n_jobs: int | None
     ) -> tuple[Channels, Colors]:
-        """Channels, and the colors (T, n_vertices) of all graphs at once."""
+        """Channels, and the WL labels (T, n_vertices) of all graphs at once."""
         found = self._channels(graphs, n_iterations, n_jobs)
         return found, colored(graphs, found, self.arcs_.bits(graphs), 0, len(graphs))
 
@@ -342,7 +342,7 @@ class WLCounts(LabelCounts):
         return np.where(self.columns_[columns] == keys, columns, -1)
 
     def attribute(self, graphs: GraphBatch, n_jobs: int | None = None) -> WLParts:
-        """Count colors and keep which vertex has which."""
+        """Count WL labels and keep which vertex has which."""
         found, colors = self._all_colors(graphs, self.n_iterations, n_jobs)
         X: Any = self.encode(graphs, n_jobs=n_jobs).features[0]
         columns = self._columns_of(self._keys(graphs, colors))
@@ -376,14 +376,14 @@ class WLCounts(LabelCounts):
         return sp.csr_array(sp.hstack([sp.csr_array(X), others], format="csr"))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Names such as ``bucket17``, or ``color1f3a...`` where each feature has its own column.
+        """Names such as ``bucket17``, or ``wl1f3a...`` where each feature has its own column.
 
         The latter names the feature by its 64 bits, which are the same in every fit; what it looks
         like is told by `fdgnn.substructures`.
         """
         check_is_fitted(self)
         if self.columns_ is not None:
-            return np.array([f"color{key:016x}" for key in self.columns_.tolist()], dtype=object)
+            return np.array([f"wl{key:016x}" for key in self.columns_.tolist()], dtype=object)
         return np.array([f"bucket{i}" for i in range(self.n_features_out or 0)], dtype=object)
 
     # ------------------------------------------------------------------ model files
@@ -418,7 +418,7 @@ class WLCounts(LabelCounts):
 
     @property
     def uses_edge_labels(self) -> bool:
-        """Whether labels of arcs are part of the colors."""
+        """Whether labels of edges are part of the WL labels."""
         return self.arcs_.labeled if hasattr(self, "arcs_") else self.edge_labels
 
     def unknown_labels(self, graphs: GraphBatch) -> dict[int, str]:
@@ -426,13 +426,13 @@ class WLCounts(LabelCounts):
         return unknown_edges_in_words(graphs, self.arc_vocabulary_) | super().unknown_labels(graphs)
 
     def kind_error(self, kind: Kind) -> str | None:
-        """Labels and weights of arcs are needed where they are part of the colors."""
+        """Labels and weights of edges are needed where they are part of the WL labels."""
         return self.arcs_.kind_error(kind) or super().kind_error(kind)
 
     def vertex_colors(self, X: Any) -> Colors:
         """WL labels of all vertices, (n_iterations + 1, n_vertices), of the first channel.
 
-        Equal colors mean neighborhoods that are equal so far; colors of different rounds differ.
+        Equal WL labels mean equal neighborhoods; those of different iterations differ.
         """
         check_is_fitted(self)
         graphs = self._check_graphs(X)

@@ -25,13 +25,13 @@ from fdgnn.threads import over_chunks
 Colors = npt.NDArray[np.uint64]
 
 COARSE = 4  # bins of a feature that are refined; its fine bins are only counted
-SMALL_VOCABULARY = 0.05  # distinct rows of coarse bins for each vertex, up to which rows are colors
+SMALL_VOCABULARY = 0.05  # distinct rows of coarse bins per vertex, up to which rows are labels
 # Powers of the root of two. Roots and products by powers of two round alike on every machine.
 _EDGES = np.sort(np.concatenate([2.0 ** np.arange(1, 64), np.sqrt(2.0) * 2.0 ** np.arange(64)]))
 
 
 class Channels(NamedTuple):
-    """First colors (C, n_vertices), how often each is refined (C,), and their names."""
+    """First WL labels (C, n_vertices), how often each is refined (C,), and their names."""
 
     first: Colors
     n_iterations: Ints
@@ -93,7 +93,7 @@ PAIRS = (
 
 
 def histograms(graphs: GraphBatch, n_jobs: int | None = None) -> list[tuple[str, Colors]]:
-    """Colors that describe each vertex by numbers of its neighborhood, one by one and in pairs."""
+    """Return WL labels of numbers of each vertex's neighborhood, one by one and in pairs."""
     numbers = structure_numbers(graphs, n_jobs)
     single = [(name, hashed(bins, f"histogram {name}")) for name, bins in numbers.items()]
     paired = [
@@ -165,7 +165,7 @@ def few_rows(bins: Ints) -> bool:
 
 
 def hashed(numbers: Array, name: str) -> Colors:
-    """Colors of whole numbers (n,), or of rows of them (n, m), that no other name gives."""
+    """WL labels of whole numbers (n,), or of rows of them (n, m), that no other name gives."""
     from fdgnn.kernels import mix_rows
 
     rows = np.atleast_2d(numbers.T).T.astype(np.int64).view(np.uint64)
@@ -187,7 +187,7 @@ class ArcReading:
     Attributes
     ----------
     labeled, weighted : bool
-        Whether labels and weights are part of the colors.
+        Whether labels and weights are part of the WL labels.
     whole : bool
         Whether all weights are whole numbers, which are taken as they are; else they are cut into
         bins.
@@ -240,7 +240,7 @@ class ArcReading:
         return None
 
 
-_AT_ONCE = 2_000_000  # colors that one chunk of graphs has at once, about: 16 MB
+_AT_ONCE = 2_000_000  # WL labels that one chunk of graphs has at once, about: 16 MB
 
 
 def hashed_counts(
@@ -251,7 +251,7 @@ def hashed_counts(
     counts: str,
     n_jobs: int | None,
 ) -> sp.csr_array:
-    """Count the colors of all channels and rounds in buckets: (n_graphs, n_features)."""
+    """Count the WL labels of all channels and iterations in buckets: (n_graphs, n_features)."""
     from fdgnn.kernels import pack_rows
 
     T, offsets = int((found.n_iterations + 1).sum()), graphs.vertex_offsets
@@ -285,7 +285,7 @@ def numbered(
     """Return the rank of each vertex among those with its label; no rows if not needed."""
     from fdgnn.kernels import number_occurrences
 
-    if counts != "thermometer":
+    if counts != "unary":
         return np.empty((0, 0), dtype=np.int32)
     numbers = np.empty(colors.shape, dtype=np.int32)
     number_occurrences(g0, g1, graphs.vertex_offsets, colors, numbers)
@@ -293,7 +293,7 @@ def numbered(
 
 
 def colored(graphs: GraphBatch, found: Channels, arc_bits: Colors, g0: int, g1: int) -> Colors:
-    """Colors (T, n) of all channels and rounds, of the vertices of the graphs g0 to g1."""
+    """WL labels (T, n) of all channels and iterations, of the vertices of the graphs g0 to g1."""
     from fdgnn.kernels import wl_labels
 
     a, b = graphs.vertex_offsets[[g0, g1]]

@@ -91,7 +91,7 @@ def reach(channel: str) -> int:
 
 
 def edge_reach(channel: str) -> int:
-    """Edges are part of a first color if one end is less than so many steps away.
+    """Edges are part of a first WL label if one end is less than so many steps away.
 
     Triangles are edges between neighbors; all else is told by edges that lead away.
     """
@@ -143,11 +143,11 @@ def wl_label_in_words(
 ) -> str:
     """Describe the WL label of a vertex of one graph, in a channel and iteration."""
     first: list[str] = _first_label_in_words(encoder, graph, row.channel, names)
-    if row.round == 0:
+    if row.iteration == 0:
         return first[vertex]
-    if row.round == 1:
+    if row.iteration == 1:
         return f"{first[vertex]}, {_neighbors(encoder, graph, first, vertex)}"
-    return f"{first[vertex]}, with all that is up to {row.round} steps away"
+    return f"{first[vertex]}, with all that is up to {row.iteration} steps away"
 
 
 def _neighbors(encoder: WLCounts, graph: GraphBatch, first: list[str], vertex: int) -> str:
@@ -204,7 +204,7 @@ class Substructure:
         What the label stands for.
     channel : str
         Where its first labels come from: "label", "degree", "triangles", ...
-    round : int
+    iteration : int
         The WL iteration.
     weight : float
         What it adds to the score, averaged over all graphs; below 0 it counts against the target.
@@ -226,7 +226,7 @@ class Substructure:
     target: Any
     words: str
     channel: str
-    round: int
+    iteration: int
     weight: float
     contribution: float
     n_graphs: int
@@ -385,7 +385,7 @@ def _most(rows: list[LabelRow], found: _Occurrences, sign: float, n_most: int) -
     starts = np.flatnonzero(np.concatenate([[True], new]))
     ends = np.append(starts[1:], len(row))
     total = sign * np.add.reduceat(added, starts)
-    rank = np.argsort(np.argsort([f"{r.channel} {r.round:9}" for r in rows]))[row[starts]]
+    rank = np.argsort(np.argsort([f"{r.channel} {r.iteration:9}" for r in rows]))[row[starts]]
     best = np.lexsort((color[starts], rank, -total))
     chosen = []
     for i in best[: min(n_most, np.count_nonzero(total > 0))].tolist():
@@ -405,7 +405,7 @@ def _most(rows: list[LabelRow], found: _Occurrences, sign: float, n_most: int) -
 
 
 class _Writer:
-    """Finds a color in its example, and says what it is."""
+    """Finds a WL label in its example, and says what it is."""
 
     def __init__(
         self, model: Any, graphs: GraphBatch, names: Mapping[str, str], position: int
@@ -429,23 +429,23 @@ class _Writer:
     def _substructure(self, number: int, chosen: _Chosen) -> Substructure:
         graph = self.graphs[[chosen.graph]]
         encoder, own = self._found(graph, chosen)
-        steps = steps_from(graph, own, chosen.row.round + reach(chosen.row.channel))
+        steps = steps_from(graph, own, chosen.row.iteration + reach(chosen.row.channel))
         classes = self.target.classes
         return Substructure(
             target=self.position if classes is None else classes[number : number + 1].tolist()[0],
             words=wl_label_in_words(encoder, graph, chosen.row, int(own[0]), self.names),
             channel=chosen.row.channel,
-            round=chosen.row.round,
+            iteration=chosen.row.iteration,
             weight=chosen.total / len(self.graphs),
             contribution=chosen.total / chosen.n_graphs,
             n_graphs=chosen.n_graphs,
             graph=chosen.graph,
             steps=steps,
-            radius=chosen.row.round + edge_reach(chosen.row.channel),
+            radius=chosen.row.iteration + edge_reach(chosen.row.channel),
         )
 
     def _found(self, graph: GraphBatch, chosen: _Chosen) -> tuple[WLCounts, Ints]:
-        """The encoder that knows the color, and the vertices that have it."""
+        """The encoder that knows the WL label, and the vertices that have it."""
         for encoder in self.encoders:
             found = encoder.attribute(graph)
             for row, colors in zip(found.rows, found.colors, strict=True):
@@ -464,7 +464,7 @@ def _wl_encoders(encoder: Encoder) -> list[WLCounts]:
 def steps_from(graph: GraphBatch, vertices: Ints, at_most: int) -> Ints:
     """Steps of each vertex of one graph from the nearest of these; -1 for those further away.
 
-    Colors see along arcs and against them.
+    WL labels see along edges and against them.
     """
     A = graph.adjacency()
     A.data = np.ones(len(A.data))

@@ -700,7 +700,7 @@ def _substructures(
         SubstructureRow(
             target=name.get(one.target),
             words=clipped(one.words, longest=_LONGEST),
-            iteration=one.round,
+            iteration=one.iteration,
             weight=short(one.weight),
             contribution=short(one.contribution),
             n_graphs=one.n_graphs,

@@ -299,7 +299,7 @@ export class WLCounts extends LabelCounts {
   columnsOf({ labels, groups }) {
     const { counts, mask, columns } = this.settings, seen = new Map();
     return Int32Array.from(groups, (group, v) => {
-      const number = counts === "thermometer" ? (seen.get(group) ?? 0) : 0;
+      const number = counts === "unary" ? (seen.get(group) ?? 0) : 0;
       seen.set(group, number + 1);
       const feature = mix(cut(labels[v] + BigInt(number)));
       return columns ? columns.get(feature) ?? -1 : Number(feature & 0xffffffffn) & mask;
