@@ -22,24 +22,24 @@ Made by `make results` from the `NAME.json` beside this page, each the `evaluati
 
     fdgnn evaluate NAME --protocol paper --out runs/NAME
 
-nested stratified 10 x 10 cross-validation, random configurations of (rho, omega(1), omega, depth),
-one of 12 alphas for each random initialization, validation and test scores averaged over the random
-initializations; mean and standard deviation over the ten outer folds. `make results/NAME.json`
-repeats one. Where fewer than the paper's 100 configurations x 20 random initializations were run,
-the table says so.
-[What is behind the differences](../docs/explanation/reproduction.md).
+nested stratified 10 x 10 cross-validation with seed 0, random configurations of (rho, omega(1),
+omega, depth), one of 12 alphas for each random initialization, validation and test scores averaged
+over the random initializations; mean and standard deviation over the ten outer folds. `make
+results/NAME.json` repeats one. The last column of table 1 has the numbers of configurations and
+random initializations; the paper has 100 x 20. On NCI1 and COLLAB, with 500 units, only 2 of the 20
+initializations were run. [The differences](../docs/explanation/reproduction.md).
 """
 
 
 EARLIER = """
-Minutes of whole searches are the processor's on COLLAB, as `fdgnn evaluate` counts them now. On the
-others they are minutes of the clock for each process, and NCI1's processes waited most of that time
-for other work on the machine.
+Times of whole searches are CPU time on COLLAB, as `fdgnn evaluate` measures it now. On the others
+they are the elapsed time of each process, and on NCI1 the processes waited most of that time for
+other work on the machine.
 
-The networks of REDDIT-BINARY and of the other seeds were scored by earlier states of the engine,
-which bounded radii more tightly, and on REDDIT-BINARY went nearer to the fixed points
-([decision 11](../docs/decisions/0011-engine-error.md)). What that changes: MUTAG and PTC_MR came
-out the same before and after, IMDB-MULTI 49.02 and 49.00.
+REDDIT-BINARY and the other seeds were measured with earlier states of the engine, which bounded
+spectral radii more tightly and on REDDIT-BINARY iterated closer to the fixed points
+([decision 11](../docs/decisions/0011-engine-error.md)). The effect is small: MUTAG and PTC_MR were
+the same before and after, IMDB-MULTI 49.02 and 49.00.
 """
 
 
@@ -48,7 +48,7 @@ def accuracies(found: Results) -> list[str]:
         "## Table 1: accuracy, %",
         "",
         "| dataset | ours | paper | ours, L = 1 | paper, L = 1 | within one std | "
-        "configurations x guesses |",
+        "configurations x initializations |",
         "|---|---|---|---|---|---|---|",
     ]
     for name, r in found.items():
@@ -71,13 +71,13 @@ READINGS: dict[str, Callable[[Evaluation], MetricScores]] = {
 }
 
 
-def ways_with_guesses(found: Results) -> list[str]:
+def ways_with_initializations(found: Results) -> list[str]:
     """How random initializations enter a configuration's score (decision 6), from these runs."""
     full = {name: r for name, r in found.items() if r.protocol.n_initializations > 1}
     lines = [
         "## Table 1, other ways to use a configuration's random initializations",
         "",
-        "From the same networks "
+        "From the same random initializations "
         "([decision 6](../docs/decisions/0006-random-initializations.md)); in brackets "
         "the difference to the paper in its standard deviations.",
         "",
@@ -160,14 +160,15 @@ def gin_protocol(found: Results) -> list[str]:
     ]
 
 
-READINGS_HEAD = """# Readings of the paper, side by side
+READINGS_HEAD = """# Interpretations of the paper, side by side
 
 Made by `make results` from `readings.json`, which `python -m benchmarks.readings` writes: test
 accuracy in the paper's nested protocol with fewer configurations and random initializations, the
-same folds and draws for every reading. Differences of a point are noise on these datasets: the
-standard deviation over folds is around five, and each row repeats the selection. *As decided* had
-one alpha for all random initializations of a configuration when this was measured; today each has
-its own. The [decisions](../docs/decisions/README.md) say what was chosen and why.
+same folds and random initializations for every interpretation. Differences of a point are noise on
+these datasets: the standard deviation over folds is around five, and each row repeats the
+selection. *As decided* had one alpha for all random initializations of a configuration when this
+was measured; today each has its own. The [decisions](../docs/decisions/README.md) have the choices
+and the reasons.
 
 """
 
@@ -178,9 +179,9 @@ def readings() -> str:
     rows = [r for r in measured[names[0]] if r not in ("configurations", "guesses")]
     sizes = [f"{m['configurations']} x {m['guesses']}" for m in measured.values()]
     lines = [
-        "| reading | " + " | ".join(names) + " |",
+        "| interpretation | " + " | ".join(names) + " |",
         "|---" * (len(names) + 1) + "|",
-        "| configurations x guesses | " + " | ".join(sizes) + " |",
+        "| configurations x initializations | " + " | ".join(sizes) + " |",
     ]
     for row in rows:
         cells = (measured[name].get(row) for name in names)
@@ -199,8 +200,8 @@ def page() -> str:
     }
     missing = [name for name in paper.DATASETS if name not in found]
     sections = [
-        accuracies(found), ways_with_guesses(found), other_seeds(), depths(found), times(found),
-        gin_protocol(found),
+        accuracies(found), ways_with_initializations(found), other_seeds(), depths(found),
+        times(found), gin_protocol(found),
     ]  # fmt: skip
     text = HEAD + "".join("\n" + "\n".join(lines) + "\n" for lines in sections if lines)
     text += EARLIER

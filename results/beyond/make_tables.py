@@ -33,6 +33,13 @@ TITLES = {
 }
 N_SPLITS = 10
 SIMPLE = ("boosting on descriptors", "Morgan counts, linear")
+#: Base models that runs name otherwise than today, and their names.
+RENAMED = {
+    "colors, 2 rounds": "WL, 2 iterations", "colors, 3 rounds": "WL, 3 iterations",
+    "degrees, refined once": "degrees, 1 iteration",
+    "degrees in bins, refined once": "degrees in bins, 1 iteration",
+    "structure, Gaussian": "structure, RBF", "degrees, Gaussian": "degrees, RBF",
+}  # fmt: skip
 #: Best published accuracy on the splits of Errica et al., and its source.
 SPLITS = {
     "PROTEINS": "75.8 (no structure)", "NCI1": "80.0 (GIN)", "IMDB-BINARY": "74.5 (LTP)",
@@ -69,12 +76,12 @@ def accuracies(name: str, model: str) -> list[float]:
 
 
 def our_rows() -> list[str]:
-    """Our models, mean over seeds; the paper's also from its full protocol."""
+    """Our models, mean ± spread over seeds; the paper's also from its full protocol."""
     rows = []
     for model in MODELS:
         found = {name: accuracies(name, model) for name in DATASETS}
         if any(found.values()):
-            rows.append(_row(TITLES[model], [_mean(found[name]) for name in DATASETS]))
+            rows.append(_row(TITLES[model], [_with_spread(found[name]) for name in DATASETS]))
     full = [f"{100 * _full(name):.1f}" for name in DATASETS]
     return [*rows, _row("the paper's model, its own protocol, one seed", full)]
 
@@ -100,21 +107,21 @@ def _with_spread(values: list[float]) -> str:
 
 
 def published_rows() -> list[str]:
-    """What others have published, and what rivals did here on the folds of seed 0."""
+    """Published results, and results of baselines run here on the folds of seed 0."""
     rows = [
         _row(f"{model}, published", [_number(found.get(name)) for name in DATASETS])
         for model, (_, found) in PUBLISHED.items()
     ]
-    rivals: dict[str, dict[str, float]] = {}
+    baselines: dict[str, dict[str, float]] = {}
     for name in DATASETS:
         path = HERE.parent / "compare" / f"{name}.json"
         if path.exists():
             for row in read_evaluations(path):
                 if row.score is not None and not row.model.name.startswith(("fdgnn", "paper")):
-                    rivals.setdefault(row.model.title, {})[name] = 100 * row.score
+                    baselines.setdefault(row.model.title, {})[name] = 100 * row.score
     return rows + [
         _row(f"{title}, run here", [_number(found.get(name)) for name in DATASETS])
-        for title, found in rivals.items()
+        for title, found in baselines.items()
     ]
 
 
@@ -208,13 +215,14 @@ def alone_table(names: tuple[str, ...]) -> str:
     for name in names:
         for path in sorted(HERE.glob(f"{name}-auto-[0-9].json")):
             for base in read_evaluations(path)[0].base_models:
-                found.setdefault(base.name, {}).setdefault(name, []).append(base)
+                title = RENAMED.get(base.name, base.name)
+                found.setdefault(title, {}).setdefault(name, []).append(base)
     rows = [
         _row(what, [_score_and_share(each.get(name)) for name in names])
         for what, each in found.items()
     ]
     averages = [_mean(accuracies(name, "auto")) for name in names]
-    return table([*rows, _row("average of those that are kept", averages)], names=names)
+    return table([*rows, _row("average of the selected ones", averages)], names=names)
 
 
 def _score_and_share(bases: list[Any] | None) -> str:
