@@ -74,13 +74,13 @@ def beside_grakel() -> list[Row]:
         X = WLCounts(n_iterations=4, n_features=None, counts=counts).fit_transform(some)
         np.testing.assert_array_equal((X @ X.T).toarray(), K)  # the same features
         ours = cpu(lambda some=some, classes=classes: model.fit(some[:], classes), 3)
-        rows.append(at_least(f"wl, 4 rounds, beside {what}", theirs / ours, must,
+        rows.append(at_least(f"WL features, 4 iterations, beside {what}", theirs / ours, must,
                              ours=ours, grakel=theirs))  # fmt: skip
     return rows
 
 
 def a_million(n: int) -> list[Row]:
-    """Colors and counts of a million molecules of 25 atoms, three rounds."""
+    """WL features of a million molecules of 25 atoms, three iterations."""
     graphs = molecules(n)
     encoder = WLCounts(n_iterations=3).fit(graphs[:10])
     encoder.encode(graphs[:10])
@@ -94,8 +94,8 @@ def a_million(n: int) -> list[Row]:
     assert X.nnz <= 4 * graphs.n_vertices
     share = n / 1e6
     return [
-        at_most(f"{n:,} molecules, 3 rounds: CPU seconds", seconds, 10 * share),
-        at_most(f"{n:,} molecules, 3 rounds: GB over the input", gigabytes, 1.5 * share),
+        at_most(f"{n:,} molecules, 3 iterations: CPU seconds", seconds, 10 * share),
+        at_most(f"{n:,} molecules, 3 iterations: GB over the input", gigabytes, 1.5 * share),
     ]
 
 
@@ -156,8 +156,8 @@ def slopes() -> list[Row]:
     times = {
         "graphs": [encode(molecules(500 * s), 3) for s in sizes],
         "vertices": [encode(graphs, 3) for graphs in lengths],
-        "rounds": [encode(some, s) for s in sizes],
-        "arcs": [encode(regular(2000, 2 * s), 3) for s in (1, 3, 10, 30, 100)],
+        "iterations": [encode(some, s) for s in sizes],
+        "edges": [encode(regular(2000, 2 * s), 3) for s in (1, 3, 10, 30, 100)],
     }
     return [
         at_most(f"slope of time over {what}, 1x..100x",
