@@ -9,7 +9,7 @@ to a direction d, and::
 For a linear readout d is its weights. For RBF kernel ridge regression, and for the random expansion
 of eq. 3 (`fdgnn.expansion.RandomExpansion.mean_gradient`), the average has a closed form. The
 encoder says how ``F . d`` splits over vertices. These are integrated gradients, exact, without a
-quadrature; docs/how-to/explanations.md has the derivation.
+quadrature; docs/explanation/attributions.md has the derivation.
 
 Descriptors of whole graphs are features beside F, so that each of them has its own part of the sum.
 """
