@@ -65,7 +65,8 @@ def test_a_page_holds_the_model_and_the_graphs(motifs, tmp_path):
 def test_a_projection_that_no_seed_gives_is_kept(motifs, tmp_path):
     graphs, y, _ = motifs
     model = FDGNNClassifier(random_state=0).fit(graphs, y)
-    model.estimators_[0].expansion.projection_ = model.projection_ * 0.5
+    expansion = model.estimators_[0].expansion
+    expansion.projection_ = expansion.projection_ * 0.5
     _, arrays, _ = content_of(playground.write(tmp_path / "play.html", model))
     assert arrays["0.projection"]["shape"] == [100, 50]
 

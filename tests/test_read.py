@@ -481,7 +481,7 @@ def test_what_is_not_installed_is_named(tmp_path, monkeypatch, module, name, ext
         read_graphs(tmp_path / name)
 
 
-def test_arguments_that_cannot_be(tmp_path):
+def test_arguments_that_cannot_be(monkeypatch, tmp_path):
     path = write_jsonl(tmp_path / "g.jsonl", ROWS)
     with pytest.raises(DatasetNotFoundError, match="no such file or folder"):
         read_graphs(tmp_path / "missing.csv")
@@ -501,6 +501,7 @@ def test_arguments_that_cannot_be(tmp_path):
             read_graphs(path, **wrong)
     with pytest.raises(ValueError, match="chunk_size=0"):
         iter_graphs(path, chunk_size=0)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"smiles,y\nCCO,1\n")))
     with pytest.raises(DatasetFormatError, match="standard input: it cannot be parquet"):
         read_graphs("-", format="parquet")
 

@@ -65,6 +65,8 @@ from fdgnn.texts import cut, html_table
 from fdgnn.threads import one_blas_thread, with_one_blas_thread
 from fdgnn.uncertainty import FittedTarget
 
+_OF_ONE_FIT = ("_moments", "_training_graphs", "n_iter_", "converged_")  # what not every fit sets
+
 
 class GraphModel(BaseEstimator):  # type: ignore[misc]
     """A model of graphs; subclasses say what it is made of, and what its outputs mean."""
@@ -204,7 +206,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         self.seed_ = seed_sequence(self.random_state)
         self.evaluation_: Any = None
         for name in list(vars(self)):  # what an earlier fit, or its model file, has left
-            if name in ("_moments", "n_iter_", "converged_") or name.startswith("training_"):
+            if name in _OF_ONE_FIT or name.startswith("training_"):
                 delattr(self, name)
 
     def _assemble(

@@ -442,7 +442,7 @@ def _coverages(
         scores = {0: model.targets_[0].scores}
         fold = np.zeros(len(found.outputs), dtype=np.int64)
         if found.regression and scores[0] is not None:
-            difficulty = model.answers(graphs).difficulty[:, 0]
+            difficulty = model._answers(graphs).difficulty[:, 0]
     else:
         own = found.errors
         if distances is not None and found.actual is not None:
