@@ -201,12 +201,13 @@ version:
 # make test-lowest    the tests with the lowest versions that pyproject.toml allows
 # Lower bounds are true if the tests pass with exactly these versions. uv chooses the lowest version of
 # every direct dependency and the newest of the others; pip installs PyTorch, whose version is fixed.
+# PyTorch brings newer versions of some of them (NetworkX, Jinja): --upgrade makes uv choose again.
 # Old libraries meet new ones here, so that deprecations among them are no errors.
 $(LOWEST)/.installed: pyproject.toml CMakeLists.txt $(wildcard src/kernels/*) | compiler
 	$(PYTHON) -m venv --clear $(LOWEST)
 	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check uv \
 	  $(if $(TORCH),$(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $(TORCH))
-	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct \
+	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --upgrade --resolution lowest-direct \
 	  -e '.[$(EXTRAS)]' --group test
 	@touch $@
 
