@@ -119,6 +119,15 @@ def test_models_without_a_kernel_say_so():
             model.fit(GRAPHS, Y).neighbors(GRAPHS)
 
 
+def test_a_second_fit_without_a_kernel_keeps_no_training_graphs(file):
+    model = GraphClassifier("wl", "rbf").fit(GRAPHS, Y)
+    model.set_params(readout="linear").fit(GRAPHS, Y)
+    with pytest.raises(ValueError, match="it has no kernel"):
+        model.neighbors(GRAPHS)
+    loaded = again(model, file)
+    assert loaded.outputs(GRAPHS).tobytes() == model.outputs(GRAPHS).tobytes()
+
+
 def test_training_graphs_of_an_enemy_are_refused(file):
     save_model(GraphClassifier(WLCounts(), KernelRidge()).fit(SMILES, [0, 1] * 5), file)
     content = file.read_bytes()
