@@ -195,6 +195,7 @@ def test_several_targets_have_scores_each(data, tmp_path):
         assert target.by("r2").std is not None
         assert target.baseline("constant").by("r2").mean < 0.1
     assert found.score == pytest.approx(np.mean([t.by("r2").mean for t in found.targets]))
+    pytest.importorskip("vl_convert")
     reported = read_report_data(out / "report.json")
     assert [one.target for one in reported] == ["size", "other"]
     page = (out / "report.html").read_text()
@@ -377,6 +378,7 @@ def test_published_splits_from_the_command_line(folder, tmp_path, model):
     assert found.protocol.split == "published splits (splits.json)"
     assert (found.protocol.n_outer, found.protocol.n_inner) == (4, 1)
     assert found.score > 0.5
+    pytest.importorskip("vl_convert")
     assert "published splits" in (tmp_path / "run" / "report.html").read_text()
 
 
@@ -405,7 +407,7 @@ def test_splits_that_are_not_valid_are_rejected(folder, tmp_path, change, told):
 
 @pytest.fixture(scope="module")
 def shown(classes):
-    pytest.importorskip("altair")
+    pytest.importorskip("vl_convert")
     (data,) = read_report_data(classes[0] / "report.json")
     return data
 
