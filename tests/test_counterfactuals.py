@@ -56,8 +56,11 @@ def test_a_molecule_flips_by_one_valid_change(model):
             assert len(Chem.GetMolFrags(mol)) == 1
             assert one.smiles != Chem.CanonSmiles(smiles)
             with warnings.catch_warnings(action="ignore", category=UnknownLabelWarning):
-                assert model.predict([one.smiles])[0] == one.prediction == "base"
+                predicted = model.predict([one.smiles])[0]
                 before, after = -model.decision_function([smiles, one.smiles])  # score of "acid"
+            assert one.prediction == "base"
+            # Without atoms of either class the score is zero, whose sign is a matter of rounding.
+            assert predicted == "base" or abs(after) < 1e-12
             assert one.effect == pytest.approx(after - before)
         assert len({one.smiles for one in found}) == len(found)
 

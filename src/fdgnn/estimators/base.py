@@ -229,7 +229,6 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         else:
             self._set_models(models, task.targets, predictions, task.weights)
         self._novelty = _novelty_of(kept, models, graphs)
-        self._training_graphs = None  # those of an earlier fit
         if kernel_models(models):
             self._training_graphs = TrainingGraphs.of(task.targets, graphs)
         if predictions is not None and not is_classifier(self) and self.targets_[0].scores:
