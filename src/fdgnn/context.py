@@ -92,10 +92,12 @@ def _lines(
 def pace(rate: float) -> str:
     """Write items per second; of slow ones the time that each takes.
 
-    >>> pace(123.4), pace(1.0), pace(1 / 167)
-    ('123 per second', '1 per second', '2 min 47 s each')
+    >>> pace(24683.0), pace(2.345), pace(1 / 167)
+    ('24,683 per second', '2.3 per second', '2 min 47 s each')
     """
-    return f"{rate:.3g} per second" if rate >= 1 else f"{duration(1 / rate)} each"
+    if rate < 1:
+        return f"{duration(1 / rate)} each"
+    return f"{rate:,.0f} per second" if rate >= 10 else f"{rate:.1f} per second"
 
 
 def duration(seconds: float) -> str:

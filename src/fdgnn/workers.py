@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import active_children, get_context, parent_process
+from contextlib import suppress
+from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait as wait_for
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import DupFd
@@ -30,6 +31,7 @@ R = TypeVar("R")
 TERMINATED = 128 + signal.SIGTERM  # exit status, as shells report it
 _SECONDS_TO_CLEAN_UP = 5.0
 _SECONDS_TO_UNWIND = 15.0
+_SECONDS_TO_LAUNCH = 2.0
 _SECONDS_BETWEEN_CHECKS = 0.5
 _pools: WeakSet[WorkerPool] = WeakSet()
 
@@ -52,14 +54,20 @@ class WorkerPool(ProcessPoolExecutor):
 
     def terminate(self) -> None:
         """Terminate all workers now; the tasks that are left fail."""
-        # Else another thread may launch some that are not terminated. A launch takes no time.
-        with self._launching:
+        # Else another thread may launch some that are not terminated. A launch takes no time,
+        # unless a new worker does not read what it is sent: a pipe may hold one page only.
+        if not self._launching.acquire(timeout=_SECONDS_TO_LAUNCH):
+            _kill_children()
+            self._launching.acquire()
+        try:
             self._terminated = list((self._processes or {}).values())
             # A thread of this pool may be writing to a full queue, or reading a result of which a
             # worker has sent a part. It blocks forever while this process holds the other end.
             for queue, end in (("_call_queue", "_reader"), ("_result_queue", "_writer")):
                 if (made := getattr(self, queue, None)) is not None:
                     getattr(made, end).close()
+        finally:
+            self._launching.release()
         for process in self._terminated:
             process.terminate()
 
@@ -118,9 +126,17 @@ def end_for_certain(status: int) -> None:
 
 def _end_later(status: int) -> None:
     time.sleep(_SECONDS_TO_UNWIND)
-    for process in active_children():
-        process.kill()
+    _kill_children()
     os._exit(status)
+
+
+def _kill_children() -> None:
+    """Kill all processes that this one has started, also one that is just being launched."""
+    import psutil
+
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            process.kill()
 
 
 class _Setup:
