@@ -320,3 +320,17 @@ def test_predict_with_bad_words(fitted, table, tmp_path):
     hopeless = tmp_path / "hopeless.jsonl"
     hopeless.write_text('{"edge_index": 5}\n')
     assert_one_clear_line(fdgnn("predict", fitted[0], hopeless, "-q"), "none of the 1 rows")
+
+
+def test_no_command_overwrites_its_inputs_or_another_output(fitted, table, tmp_path):
+    model, same = fitted[0], tmp_path / "same.csv"
+    before = model.read_bytes()
+    twice = fdgnn("predict", model, table, "-o", same, "--rejects", same)
+    assert_one_clear_line(twice, "two outputs have this name")
+    lost = fdgnn("predict", model, table, "-o", same, "--rejects", model, "--force")
+    assert_one_clear_line(lost, "this is the input")
+    assert_one_clear_line(fdgnn("report", model, "-o", model, "--force"), "this is the input")
+    absent = fdgnn("explain", model, table, "--row", "500", "-o", same)
+    assert_one_clear_line(absent, "there is no such row")
+    assert model.read_bytes() == before
+    assert not same.exists()

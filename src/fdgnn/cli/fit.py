@@ -213,9 +213,9 @@ def fit(
     invalid = rejects_beside(output, rejects)
     if str(output) == "-":
         raise ValueError("a model is written to a file; give its name by -o")
-    check_outputs(force, output, page, data=data)
-    check_outputs(force or parts.exists(), rejects, changes, data=data)  # or of this command
-    check_outputs(True, invalid, changed, data=data)
+    check_outputs(force, output, page, inputs=[data])
+    check_outputs(force or parts.exists(), rejects, changes)  # or of this command
+    check_outputs(True, output, page, invalid, changed, inputs=[data])
     if page is not None:
         check_page(page)
     reading = msgspec.structs.replace(

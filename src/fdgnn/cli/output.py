@@ -87,23 +87,30 @@ class RejectedRows:
         return {"rejected": self.n, "rejects": self.path and str(self.path)}
 
 
-def check_outputs(force: bool, *outputs: str | Path | None, data: str | Path = "-") -> None:
+def check_outputs(
+    force: bool, *outputs: str | Path | None, inputs: Sequence[str | Path] = ()
+) -> None:
     """Raise an error now, rather than after the work, if something cannot be written.
 
-    Files that exist are only overwritten with `force`, the input never; "-" is standard output.
+    Files that exist are only overwritten with `force`, inputs never; "-" is standard output. No two
+    outputs may be one file.
     """
     from fdgnn.files import check_writable
 
+    seen: set[Path] = set()
     for output in outputs:
         if output is None or str(output) == "-":
             continue
         path = Path(output)
+        if (place := path.absolute()) in seen:
+            raise ValueError(f"{output}: two outputs have this name; give another one")
+        seen.add(place)
         if is_url(str(output)):
             exists = place_exists(str(output))
         else:
             check_writable(path)
             exists = path.exists()
-            if exists and Path(data).exists() and path.samefile(data):
+            if exists and any(Path(one).exists() and path.samefile(one) for one in inputs):
                 raise ValueError(f"{output}: this is the input; give another name")
         if exists and not force:
             raise ValueError(

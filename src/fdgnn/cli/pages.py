@@ -194,7 +194,7 @@ def report(
     from fdgnn.context import Context
     from fdgnn.html.report import check_report, write_report
 
-    check_outputs(force, output)
+    check_outputs(force, output, inputs=list(subjects))
     check_report(output)
     context = Context(quiet=quiet, command=command_line())
     found: list[Path | Subject] = list(subjects)
@@ -281,7 +281,7 @@ def playground(
     from fdgnn.html.page import check_jinja
     from fdgnn.html.playground import fit_model, write
 
-    check_outputs(force, output)
+    check_outputs(force, output, inputs=[subject])
     check_jinja()
     model = _model_of(subject)
     if model is None and data is not None:

@@ -135,8 +135,8 @@ def predict(
     else:
         with places.fetched(data[0]) as path, ExitStack() as stack:
             invalid = rejects_beside(output, rejects)
-            check_outputs(force, output, rejects, data=path)
-            check_outputs(True, invalid, data=path)
+            check_outputs(force, output, rejects, inputs=[path, model])
+            check_outputs(True, output, invalid, inputs=[path, model])
             rejected = stack.enter_context(listing(invalid))
             write = stack.enter_context(table_writer(output, formula_guard, as_json=as_json))
             rows = predict_rows(
@@ -339,8 +339,8 @@ def explain(
         )
     context = Context(quiet=quiet)
     invalid = rejects_beside(output, rejects)
-    check_outputs(force, output, rejects, data=data)
-    check_outputs(True, invalid, data=data)
+    check_outputs(force, output, rejects, inputs=[data, model])
+    check_outputs(True, output, invalid, inputs=[data, model])
     if draw is not None and draw.is_dir() and any(draw.iterdir()) and not force:
         raise ValueError(f"{draw}: the folder is not empty; give another one, or --force")
     fitted = _of_target(load_predictor(model), target)
@@ -366,11 +366,12 @@ def explain(
             rejected.extend(refused)
             if draw is not None:
                 draw_all(explained, draw, drawn)
+        if n_explained == 0:  # before any file is complete
+            _check_rows(wanted or set(), n_rows)
+            why = f"; {rejected.first[0]}" if rejected.n else ""
+            raise ValueError(f"none of the requested rows can be explained{why}")
     listed = rejected.show(n_rows, context)
     _check_rows(wanted or set(), n_rows)
-    if n_explained == 0:
-        why = f"; {rejected.first[0]}" if rejected.n else ""
-        raise ValueError(f"none of the rows asked for can be explained{why}")
     _report_unknown_labels(n_unknown, n_explained, context)
     pictures = "" if draw is None else f", drawn in {draw}"
     say(f"{n_explained} of {n_rows} rows explained{pictures}", context.quiet)
