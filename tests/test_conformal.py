@@ -68,7 +68,7 @@ def test_the_next_score_is_covered_as_often_as_asked_for(n, coverage):
 def test_a_coverage_that_can_be_promised_is_named():
     few = ConformalScores.of([np.arange(60.0)])
     with pytest.raises(
-        ValueError, match=r"60 held-out graphs are too few to promise 0\.99; .* 0\.983"
+        ValueError, match=r"60 held-out graphs are too few for a coverage of 0\.99; .* 0\.983"
     ):
         few.limit(0.99)
     assert few.limit(0.983) == 59.0

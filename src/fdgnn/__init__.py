@@ -1,4 +1,4 @@
-"""Fast and Deep Graph Neural Networks (FDGNN): classify graphs in seconds on a CPU.
+"""Graph classification and regression on a CPU: untrained encoders, trained readouts.
 
 Names are imported when they are first used, so that ``import fdgnn`` costs nothing.
 

@@ -34,8 +34,8 @@ class TrainingOptions:
     task : {"classification", "regression"}, optional
         Whether the target has classes or numbers; inferred by default.
     model : {"auto", "paper", "wl", "union"}
-        "auto" averages a few models of WL features and reservoirs; "wl" and "union" do so with
-        models of one kind; "paper" searches the hyperparameters of the paper's model.
+        "auto" is the ensemble of a few base models; "wl" and "union" are ensembles of one kind of
+        encoder; "paper" searches the hyperparameters of the paper's model.
     scoring : str, optional
         Metric that models are chosen by: accuracy, balanced_accuracy, roc_auc, average_precision,
         f1 or log_loss; for regression r2, rmse, mae or spearman. By default accuracy, with class
@@ -56,7 +56,7 @@ class TrainingOptions:
     n_configurations : int, optional
         Configurations of the paper's model to try, by default 20.
     search_on : int, optional
-        Choose and score models on so many rows, drawn at random; train on all.
+        Choose and score models on this many rows, sampled at random; train on all.
     settings : mapping
         Parameters that are not searched: of "paper" those of `FDGNNClassifier`; of "wl"
         `n_iterations`, `readout` and `alpha`, which take one model instead of an ensemble.

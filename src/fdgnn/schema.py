@@ -57,7 +57,7 @@ class ReadOptions(Record, frozen=True, kw_only=True, omit_defaults=True, repr_om
     numeric : bool, default=False
         Reject rows whose target is not a number, instead of reading all targets as text.
     censored : {"drop", "bound", "error"}, default="drop"
-        What becomes of numeric targets that are bounds, such as ``>1995``: their rows are rejected
+        How censored numeric targets such as ``>1995`` are used: their rows are rejected
         (of several targets, that value is missing), the bounds are taken as values, or an error
         is raised. A warning counts them.
     id_column : str, optional
@@ -84,7 +84,7 @@ class ReadOptions(Record, frozen=True, kw_only=True, omit_defaults=True, repr_om
         number per edge as its weight. Integers and text, and the types of bonds, are labels if all
         rows can be read so, and are ignored otherwise.
     atoms : {"element", "typed", "rich"}, optional
-        What the vertices of a molecule carry: the element as a label; a label of the atom's type
+        Labels or features of atoms: the element as a label; a label of the atom's type
         (the default), which is the element, its neighbors, hydrogens and charge, and whether it
         is aromatic or in a ring; or 21 features.
     directed : bool, optional

@@ -133,8 +133,8 @@ def _limit(ascending: Floats, coverage: float) -> float:
     n, k = len(ascending), _rank(len(ascending), coverage)
     if k > n:
         raise ValueError(
-            f"`coverage`: {n} held-out graphs are too few to promise {coverage}; "
-            f"ask for at most {floor(1000 * n / (n + 1)) / 1000}, or train on more graphs"
+            f"`coverage`: {n} held-out graphs are too few for a coverage of {coverage}; "
+            f"choose at most {floor(1000 * n / (n + 1)) / 1000}, or train on more graphs"
         )
     return float(ascending[k - 1])
 

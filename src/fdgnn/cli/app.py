@@ -122,7 +122,7 @@ class _Command(TyperCommand):
 
 app = typer.Typer(
     cls=_Commands,
-    help="Fast and Deep Graph Neural Networks: classify graphs in seconds on a CPU.",
+    help="Graph classification and regression on a CPU: untrained encoders, trained readouts.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

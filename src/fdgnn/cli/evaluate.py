@@ -66,8 +66,8 @@ def evaluate(
         ModelName | None,
         typer.Option(
             help="paper is FDGNN as published, and the default for TU datasets. auto, the default "
-            "for tables, averages a few models of WL features and reservoirs, wl and union such of "
-            "one kind; the options down to --units are not for them."
+            "for tables, is the ensemble; wl and union are ensembles of one kind of encoder. "
+            "--protocol, --configurations and --units are for paper."
         ),
     ] = None,
     protocol: Annotated[

@@ -133,16 +133,16 @@ class ScaleOptions:
         str | None,
         typer.Option(
             metavar="AMOUNT",
-            help="Train out of core, and use no more memory than this in all processes together, "
-            "such as 2GB. So is a pattern of files ('shards/*.parquet') or a URL trained, by "
+            help="Train out of core, with at most this memory in all processes together, such as "
+            "2GB. Patterns ('shards/*.parquet') and URLs are always trained out of core, by "
             "default in half of the machine's memory.",
         ),
     ] = None
     work_dir: Annotated[
         Path | None,
         typer.Option(
-            help="Out of core: where encoded graphs are kept, for a stopped or another fit to "
-            "begin with; by default OUTPUT.work. All workers of a cluster must see it."
+            help="Out of core: folder of encoded graphs, from which an interrupted or another fit "
+            "resumes; by default OUTPUT.work. All workers of a cluster must see it."
         ),
     ] = None
     cluster: Cluster = None
@@ -187,10 +187,10 @@ def fit(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train a model on your graphs and save it; what works best is chosen for you.
+    """Train a model on your graphs and save it; nothing has to be tuned.
 
-    What the search has finished is kept beside the output, in OUTPUT.parts, until the model is
-    written: if it is interrupted, the same command resumes.
+    Checkpoints are kept beside the output, in OUTPUT.parts, until the model is written: if the
+    command is interrupted, the same command resumes.
     """
     from fdgnn.checkpoints import remove_checkpoints
     from fdgnn.context import Context

@@ -385,7 +385,7 @@ def _parameters(info: ModelInfo) -> str:
 
 @command("fdgnn compile", "compile")
 def compile_command(quiet: Quiet = False, as_json: AsJson = False) -> None:
-    """Check that the kernels run on this machine, and fill the cache.
+    """Check that the kernels run on this machine.
 
     For those who build images. Kernels are compiled when fdgnn is installed, never later. If the
     extra 'report' is installed, the script that draws charts is built, and kept in the cache

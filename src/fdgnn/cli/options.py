@@ -40,7 +40,7 @@ Data = Annotated[
 ManyData = Annotated[
     list[str],
     typer.Argument(
-        help="As DATA of other commands; with a directory as output, also several files, a "
+        help="Graphs, as for fit; with a directory as output, also several files, a "
         "pattern such as 'shards/*.parquet', a directory, or URLs that fsspec opens."
     ),
 ]
@@ -67,8 +67,8 @@ Cluster = Annotated[
 Coverage = Annotated[
     float | None,
     typer.Option(
-        help="Also predict sets of classes, or intervals, that hold the truth in this share of "
-        "the rows, for instance 0.9."
+        help="Also predict conformal sets of classes, or intervals, with this coverage, for "
+        "instance 0.9."
     ),
 ]
 RunDirectory = Annotated[

@@ -238,7 +238,7 @@ def _with_data(
     table = read_graphs(data, how, like=model, target=target, numeric=not is_classifier(model))
     if table.graphs is not None:
         n_graphs = counted(len(table.graphs), "graph")
-        say(f"{path.name} is tried on {n_graphs}, which may take some seconds", context.quiet)
+        say(f"{path.name} predicts {n_graphs}, which may take some seconds", context.quiet)
     known = model_data(model, table, dataset_of(data), context, unseen=unseen)
     if table.y is None:
         say(

@@ -63,13 +63,11 @@ def predict(
     coverage: Coverage = None,
     by_class: Annotated[
         bool | None,
-        typer.Option(
-            help="Let sets hold the truth so often in each class; the default with class imbalance."
-        ),
+        typer.Option(help="Let coverage hold within each class; the default with class imbalance."),
     ] = None,
     neighbors: Annotated[
         int,
-        typer.Option(min=0, help="Also give so many of the most similar training graphs."),
+        typer.Option(min=0, help="Number of most similar training graphs to write for each row."),
     ] = 0,
     keep: Annotated[
         list[str] | None,
@@ -298,8 +296,8 @@ def explain(
         int,
         typer.Option(
             min=0,
-            help="Also find so many of the smallest changes that change the predicted class; of "
-            "molecules only chemically valid ones.",
+            help="Number of counterfactuals: the smallest changes that change the predicted class, "
+            "for molecules only chemically valid ones.",
         ),
     ] = 0,
     draw: Annotated[
@@ -312,12 +310,11 @@ def explain(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show how much each vertex contributes to the score of a class, or to a predicted number.
+    """Write the attribution of each vertex to the score of a class, or to a predicted number.
 
-    By default it is the predicted class. Contributions add up to the score minus that of an empty
-    graph. That graph may be unlike yours: compare vertices with each other, not with zero. With
-    groups, the column 'effect' says what the score loses without a vertex or a group; effects do
-    not add up.
+    By default it is the predicted class. Attributions add up to the score minus that of an empty
+    graph: compare vertices with each other, not with zero. With groups, the column 'effect' is
+    the change of the score when a vertex or a group is left out; effects do not add up.
     """
     from fdgnn.context import Context
     from fdgnn.datasets import iter_graphs

@@ -253,7 +253,7 @@ class AutoGraphClassifier(GraphClassifierMixin, Auto):
 
 @dataclass(eq=False, repr=False)
 class AutoGraphRegressor(GraphRegressorMixin, Auto):
-    """Predict numbers of graphs by the ensemble of `AutoGraphClassifier`.
+    """Graph regression by the ensemble of `AutoGraphClassifier`.
 
     Parameters
     ----------

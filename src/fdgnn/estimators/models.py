@@ -200,7 +200,7 @@ class GraphClassifierMixin(ClassifierMixin, GraphModel):  # type: ignore[misc]
         -------
         (n_graphs, n_classes) bool
             Whether a class, in order of `classes_`, is in the set; for several targets a list. A
-            set may be empty: then the model is usually much surer than it is of this graph.
+            set may be empty: then no class is as likely as for most training graphs.
         """
         outputs = self.outputs(X, errors)
         found = [
@@ -402,7 +402,7 @@ class GraphClassifier(GraphClassifierMixin, ComposedModel):
 
 @dataclass(eq=False, repr=False)
 class GraphRegressor(GraphRegressorMixin, ComposedModel):
-    """Predict numbers of graphs by any encoder and any readout.
+    """Graph regression by any encoder and any readout.
 
     Parameters
     ----------
@@ -621,7 +621,7 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, handle_unknown
 
 @dataclass(eq=False, repr=False)
 class FDGNNRegressor(GraphRegressorMixin, FDGNN):
-    """Predict numbers of graphs by the model of `FDGNNClassifier`.
+    """Graph regression by the model of `FDGNNClassifier`.
 
     Parameters
     ----------
