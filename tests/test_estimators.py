@@ -278,10 +278,12 @@ def test_wrong_y(motifs):
         FDGNNRegressor().fit(graphs, np.where(np.arange(80) == 3, np.nan, 1.0))
     with pytest.raises(ValueError, match="single value"):
         FDGNNRegressor().fit(graphs, 1.0)
-    told = "y has text, such as 'mesh', but a regressor learns numbers; for classes, take FDGNNC"
+    told = "y has text, such as 'mesh', but a regressor learns numbers; for classes, take AutoG"
     for texts in (["1.5", "mesh"] * 40, np.array(["mesh", "ring"] * 40)):
         with pytest.raises(ValueError, match=told):
             FDGNNRegressor().fit(graphs, texts)
+    with pytest.raises(ValueError, match=r"such as '0,5'.*; write decimal points"):
+        FDGNNRegressor().fit(graphs, ["0,5", "1,5"] * 40)
     with pytest.raises(ValueError, match="continuous"):
         FDGNNClassifier().fit(graphs, np.random.default_rng(0).random(80))
 

@@ -21,6 +21,7 @@ from sklearn.utils.validation import column_or_1d
 from fdgnn.arrays import Array, Floats, Ints, is_unknown, largest_of
 from fdgnn.exceptions import GraphError
 from fdgnn.graphs import GraphBatch
+from fdgnn.graphs.descriptors import number_in
 from fdgnn.limits import MAX_NUMBER
 from fdgnn.records import cached_property
 from fdgnn.schema import check_choice
@@ -487,9 +488,10 @@ def real_targets(y: Any, graphs: GraphBatch) -> Floats:
         text = first_text(y)
         if text is None:
             raise
+        commas = number_in(text.replace(",", ".")) is not None
+        remedy = "write decimal points" if commas else "for classes, take AutoGraphClassifier"
         raise ValueError(
-            f"y has text, such as {cut(text, 40)!r}, but a regressor learns numbers; for classes, "
-            "take FDGNNClassifier"
+            f"y has text, such as {cut(text, 40)!r}, but a regressor learns numbers; {remedy}"
         ) from error
     check_one_each(graphs, targets)
     if targets.ndim > 1:
