@@ -47,7 +47,7 @@ def test_the_limit_is_the_smallest_score_that_enough_others_do_not_exceed(scores
     found = ConformalScores.of([np.array(scores)])
     k = -(-(len(scores) + 1) * percent // 100)  # exact, in whole numbers
     if k > len(scores):
-        with pytest.raises(ValueError, match=f"{len(scores)} held-out graphs are too few to"):
+        with pytest.raises(ValueError, match=f"{len(scores)} held-out graphs are too few"):
             found.limit(coverage)
         assert found.limits_by_class(coverage).tolist() == [inf]
         return
