@@ -9,6 +9,7 @@ import shlex
 import signal
 import sys
 import threading
+import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -320,14 +321,48 @@ def _interruptible() -> Iterator[None]:
     ours = {each: old for each, old in before.items() if old not in (signal.SIG_IGN, None)}
     for each in ours:
         signal.signal(each, _interrupt)
+    woken_by = _pass_signals_to_main_thread() if hasattr(signal, "pthread_kill") else None
     try:
         yield
     finally:
+        if woken_by is not None:
+            signal.set_wakeup_fd(-1)
+            os.close(woken_by)
         for each, old in ours.items():
             signal.signal(each, old)
 
 
+def _pass_signals_to_main_thread() -> int:
+    """Wake the main thread for signals that the system has delivered to another thread.
+
+    Python's handlers run in the main thread, which would wait for its lock or its workers until
+    they are done: only a signal of its own interrupts the wait. Return the descriptor to be closed
+    at the end.
+    """
+    _handled.clear()
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    main_thread = threading.main_thread().ident
+    assert main_thread is not None
+
+    def wake() -> None:
+        while received := os.read(reader, 1):
+            time.sleep(_SECONDS_TO_HANDLE)
+            if received[0] in (signal.SIGINT, signal.SIGTERM) and not _handled.is_set():
+                signal.pthread_kill(main_thread, received[0])
+        os.close(reader)
+
+    threading.Thread(target=wake, daemon=True).start()
+    return writer
+
+
+_handled = threading.Event()  # a signal that ends the command has reached the main thread
+_SECONDS_TO_HANDLE = 0.2
+
+
 def _interrupt(signum: int, _: object) -> None:
+    _handled.set()
     threading.excepthook = lambda _: None  # threads of pools fail as their workers end
     if (workers := sys.modules.get("fdgnn.workers")) is not None:
         if signum == signal.SIGTERM:
