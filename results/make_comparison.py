@@ -1,9 +1,9 @@
-"""Write results/compare/README.md from the evaluations that ``fdgnn compare`` left beside it.
+"""Write results/compare/README.md from the evaluations of ``fdgnn compare`` in the same folder.
 
     python results/make_comparison.py [--add runs/NAME ...]
 
-``--add`` puts the rows of further runs into NAME.json first. A model that has a row already gets
-the new one, except for FDGNN itself, whose row comes from the paper's whole protocol.
+``--add`` first adds the rows of further runs to NAME.json. The new row replaces an existing row of
+the same model, except for FDGNN itself, whose row comes from the paper's whole protocol.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from fdgnn.cli.tables import seconds_of, times
+from fdgnn.cli.output import seconds_of, times
 from fdgnn.evaluation import paper
 from fdgnn.evaluation.baselines import METHODS
 from fdgnn.evaluation.record import Evaluation, MetricScores, PublishedScore
@@ -23,22 +23,23 @@ HERE = Path(__file__).parent / "compare"
 
 HEAD = """# Comparison with baselines
 
-Made by `make results` from the `NAME.json` beside this page, each the `evaluation.json` of a run of
-`fdgnn compare NAME` ([how everything is measured](../../docs/how-to/baselines.md)), on the folds of
-seed 0, mean ± standard deviation over ten outer folds. [Means over three
-seeds](../beyond/README.md) of the ensemble's current base models are elsewhere, and differ.
+Written by `make results` from the `NAME.json` in this folder, each the `evaluation.json` of a run
+of `fdgnn compare NAME` ([protocol](../../docs/how-to/baselines.md#the-protocol)), on the folds of
+seed 0, mean ± standard deviation over ten outer folds. Accuracies of the ensemble with its current
+base models, over three seeds, are on [another page](../beyond/README.md), and differ.
 
-* *Off by*: our mean minus the published one, in units of the larger of the two standard deviations.
-* *Training*: seconds on one core to train the selected model, mean over the outer folds.
-  *Selection*: seconds of the search of hyperparameters, for all outer folds together. FDGNN is
-  trained in milliseconds, but searches for minutes. *FDGNN auto* selects while it trains, so its
-  training time is all of its time; it ran with the base models of that time.
+* *Difference*: our mean minus the published one, in units of the larger standard deviation.
+* *Training*: CPU seconds to train the selected model on one core, mean over the outer folds.
+  *Relative to FDGNN*: this time divided by FDGNN's. *Selection*: CPU seconds of the hyperparameter
+  search, for all outer folds together. FDGNN is trained in milliseconds, but its search takes
+  minutes. *FDGNN auto* selects during training, so its training time is its total time; its rows
+  were measured with earlier base models.
 * *Searched*: configurations, and the inner folds that validated them; 0 folds: nothing was
   selected, the first configuration of the grid was trained for all published epochs.
-* FDGNN's accuracy is a mean over its random initializations, the others are of one model.
-* Our own variants and WL-OA ran later than the other baselines, on the same kind of machine.
+* FDGNN's accuracy is a mean over its random initializations; the others are those of one model.
+* Variants of fdgnn and WL-OA ran later than the other baselines, on the same kind of machine.
 
-[What was found](../../docs/how-to/baselines.md#what-was-found).
+[Conclusions](../../docs/how-to/baselines.md#what-was-found).
 """
 
 MOLECULES = ("BACE", "BBBP")  # files of SMILES beside the paper's datasets
@@ -63,7 +64,8 @@ def dataset(name: str, rows: Sequence[Evaluation]) -> list[str]:
     lines = [
         f"## {name}",
         "",
-        "| | accuracy, % | published | off by | training | FDGNN is faster by | test | selection |"
+        "| | accuracy, % | published | difference | training, s | relative to FDGNN | test, s |"
+        " selection, s |"
         " weights | MB | searched |",
         "|---" * 11 + "|",
     ]
@@ -99,7 +101,7 @@ def table_4(rows: Sequence[Evaluation]) -> list[str]:
     lines = [
         "## Table 4: seconds to train on MUTAG (`make table4`)",
         "",
-        "| | ours | beside FDGNN | paper | beside FDGNN |",
+        "| | ours | relative to FDGNN | paper | relative to FDGNN |",
         "|---|---|---|---|---|",
     ]
     theirs = paper.MUTAG_TRAINING_TIMES
@@ -128,7 +130,7 @@ def page() -> str:
 
 
 def add(rows: Sequence[Evaluation]) -> None:
-    """Put evaluations of one dataset into its file, in the order of ``fdgnn compare``."""
+    """Add evaluations of one dataset to its file, in the order of ``fdgnn compare``."""
     path = HERE / f"{rows[0].dataset}.json"
     known = read_evaluations(path) if path.exists() else []
     by_name = {row.model.name: row for row in (*known, *rows)}
@@ -137,7 +139,7 @@ def add(rows: Sequence[Evaluation]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="The page of baselines, made from their rows.")
+    parser = argparse.ArgumentParser(description="Write the page of baselines.")
     parser.add_argument("--add", nargs="*", type=Path, default=[], help="directories of new runs")
     for path in parser.parse_args().add:
         add(read_evaluations(path))

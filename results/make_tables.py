@@ -1,4 +1,4 @@
-"""Write results/README.md from the summaries that ``fdgnn evaluate`` left beside it."""
+"""Write results/README.md from the evaluations of ``fdgnn evaluate`` in the same folder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fdgnn.cli.tables import seconds_of
+from fdgnn.cli.output import seconds_of
 from fdgnn.evaluation import paper
 from fdgnn.evaluation.record import Evaluation, MetricScores
 from fdgnn.evaluation.run import read_evaluations
@@ -18,28 +18,29 @@ Results = dict[str, Evaluation]
 
 HEAD = """# Results
 
-Made by `make results` from the `NAME.json` beside this page, each the `evaluation.json` of
+Written by `make results` from the `NAME.json` in this folder, each the `evaluation.json` of
 
     fdgnn evaluate NAME --protocol paper --out runs/NAME
 
-nested stratified 10 x 10 cross-validation with seed 0, random configurations of (rho, omega(1),
-omega, depth), one of 12 alphas for each random initialization, validation and test scores averaged
-over the random initializations; mean and standard deviation over the ten outer folds. `make
-results/NAME.json` repeats one. The last column of table 1 has the numbers of configurations and
-random initializations; the paper has 100 x 20. On NCI1 and COLLAB, with 500 units, only 2 of the 20
-initializations were run. [The differences](../docs/explanation/reproduction.md).
+This is nested stratified 10 x 10 cross-validation with seed 0. Configurations of (rho, omega(1),
+omega, depth) are drawn at random; each random initialization selects one of 12 alphas; validation
+and test scores are averaged over the initializations. Tables show the mean and standard deviation
+over the ten outer folds. `make results/NAME.json` repeats a run. The last column of table 1 has the
+numbers of configurations and random initializations; the paper has 100 x 20. On NCI1 and COLLAB,
+with 500 units, only 2 of the 20 initializations were run. [Another
+page](../docs/explanation/reproduction.md) discusses the differences to the paper.
 """
 
 
 EARLIER = """
-Times of whole searches are CPU time on COLLAB, as `fdgnn evaluate` measures it now. On the others
-they are the elapsed time of each process, and on NCI1 the processes waited most of that time for
-other work on the machine.
+The search time of COLLAB is CPU time, as `fdgnn evaluate` measures it now. For the other datasets
+it is the elapsed time of each process; on NCI1, the processes waited for other work on the machine
+most of this time.
 
-REDDIT-BINARY and the other seeds were measured with earlier states of the engine, which bounded
+REDDIT-BINARY and the other seeds were measured with earlier versions of the engine, which bounded
 spectral radii more tightly and on REDDIT-BINARY iterated closer to the fixed points
-([decision 11](../docs/decisions/0011-engine-error.md)). The effect is small: MUTAG and PTC_MR were
-the same before and after, IMDB-MULTI 49.02 and 49.00.
+([decision 11](../docs/decisions/0011-engine-error.md)). The effect is small: MUTAG and PTC_MR have
+the same accuracy in both versions, IMDB-MULTI 49.02 and 49.00.
 """
 
 
@@ -153,22 +154,21 @@ def gin_protocol(found: Results) -> list[str]:
     return [
         "## MUTAG in GIN's protocol",
         "",
-        "Chosen on the folds that are reported, so neither estimates accuracy on new graphs: "
-        f"one configuration for all folds {for_all:.1f} %, one for each "
+        "Configurations are selected on the reported folds, so accuracies are optimistically "
+        f"biased: one configuration for all folds {for_all:.1f} %, one for each "
         f"fold {for_each:.1f} %; paper "
         f"{paper.MUTAG_GIN_PROTOCOL['FDGNN']} %.",
     ]
 
 
-READINGS_HEAD = """# Interpretations of the paper, side by side
+READINGS_HEAD = """# Interpretations of the paper
 
-Made by `make results` from `readings.json`, which `python -m benchmarks.readings` writes: test
+Written by `make results` from `readings.json`, the output of `python -m benchmarks.readings`: test
 accuracy in the paper's nested protocol with fewer configurations and random initializations, the
 same folds and random initializations for every interpretation. Differences of a point are noise on
 these datasets: the standard deviation over folds is around five, and each row repeats the
 selection. *As decided* had one alpha for all random initializations of a configuration when this
-was measured; today each has its own. The [decisions](../docs/decisions/README.md) have the choices
-and the reasons.
+was measured; now each has its own. The [decisions](../docs/decisions/README.md) have the reasons.
 
 """
 
@@ -176,8 +176,8 @@ and the reasons.
 def readings() -> str:
     measured = json.loads((HERE / "readings.json").read_text())
     names = list(measured)
-    rows = [r for r in measured[names[0]] if r not in ("configurations", "guesses")]
-    sizes = [f"{m['configurations']} x {m['guesses']}" for m in measured.values()]
+    rows = [r for r in measured[names[0]] if r not in ("configurations", "initializations")]
+    sizes = [f"{m['configurations']} x {m['initializations']}" for m in measured.values()]
     lines = [
         "| interpretation | " + " | ".join(names) + " |",
         "|---" * (len(names) + 1) + "|",

@@ -1,6 +1,6 @@
-"""Write the tables of what lies beyond the paper: README.md beside this file, and the project's.
+"""Write the tables of results beyond the paper to this folder's README.md and the project's.
 
-They are made from NAME-MODEL-SEED.json (`run.py`), ablation.json (`python -m benchmarks.ablation`),
+The input is NAME-MODEL-SEED.json (`run.py`), ablation.json (`python -m benchmarks.ablation`),
 rules.json (`python -m benchmarks.rules`), molecules.json (`python -m benchmarks.molecules`) and
 speed.json (`python -m benchmarks.colors`).
 """
@@ -76,7 +76,7 @@ def accuracies(name: str, model: str) -> list[float]:
 
 
 def our_rows() -> list[str]:
-    """Our models, mean ± spread over seeds; the paper's also from its full protocol."""
+    """Return rows of our models over seeds, and of the paper's model by its full protocol."""
     rows = []
     for model in MODELS:
         found = {name: accuracies(name, model) for name in DATASETS}
@@ -87,7 +87,7 @@ def our_rows() -> list[str]:
 
 
 def _mean(values: list[float]) -> str:
-    """The mean, with the number of seeds where it is not three."""
+    """Return the mean, with the number of seeds if it is not three."""
     if not values:
         return "-"
     seeds = "" if len(values) == 3 else f" ({len(values)})"
@@ -100,14 +100,14 @@ def _full(name: str) -> float:
 
 
 def _with_spread(values: list[float]) -> str:
-    """Return mean ± standard deviation over seeds, with their number where it is not three."""
+    """Return mean ± standard deviation over seeds, with their number if it is not three."""
     spread = f" ± {np.std(values, ddof=1):.1f}" if len(values) > 1 else ""
     mean, *seeds = _mean(values).split(" ", 1)
     return " ".join([mean + spread, *seeds])
 
 
 def published_rows() -> list[str]:
-    """Published results, and results of baselines run here on the folds of seed 0."""
+    """Return rows of published results, and of baselines run here on the folds of seed 0."""
     rows = [
         _row(f"{model}, published", [_number(found.get(name)) for name in DATASETS])
         for model, (_, found) in PUBLISHED.items()
@@ -134,14 +134,14 @@ def _row(what: str, cells: list[str]) -> str:
 
 
 def table(rows: list[str], *, first: str = "accuracy, %", names: Any = DATASETS) -> str:
-    """A Markdown table."""
+    """Return a Markdown table."""
     return "\n".join([_row(first, list(names)), "|---" * (len(names) + 1) + "|", *rows]) + "\n"
 
 
 def ablation_table(
     names: tuple[str, ...], found: dict[str, Any], first: str = "accuracy of one model, %"
 ) -> str:
-    """One column for each dataset; rows in the order in which they were run."""
+    """Return a table with a column for each dataset; rows in the order in which they were run."""
     there = [name for name in names if name in found]
     whats = dict.fromkeys(what for name in there for what in found[name])
     rows = [_row(what, [_mean_of(found[name].get(what)) for name in there]) for what in whats]
@@ -153,7 +153,7 @@ def _mean_of(values: list[float] | None) -> str:
 
 
 def page() -> str:
-    """README.md of this folder."""
+    """Return the text of README.md of this folder."""
     text = (HERE / "template.md").read_text(encoding="utf-8")
     sources = "\n".join(f"- {model}: {source}" for model, (source, _) in PUBLISHED.items())
     ablation = _json("ablation.json") or {}
@@ -161,6 +161,11 @@ def page() -> str:
         "accuracy": table([*our_rows(), *published_rows()]),
         "sources": sources + "\n",
         "labeled": ablation_table(("MUTAG", "PTC_MR", "COX2", "PROTEINS", "NCI1"), ablation),
+        "without": ablation_table(
+            ("MUTAG", "PTC_MR", "NCI1", "COX2", "PROTEINS", "IMDB-BINARY", "IMDB-MULTI"),
+            _json("without.json") or {},
+            "accuracy, %",
+        ),
         "rules": ablation_table(DATASETS, _json("rules.json") or {}, "accuracy, %"),
         "plain": ablation_table(("IMDB-BINARY", "IMDB-MULTI", "REDDIT-BINARY"), ablation),
         "molecules": molecules_table(_json("molecules.json") or {}),
@@ -178,7 +183,7 @@ def _json(name: str) -> Any:
 
 
 def molecules_table(found: dict[str, dict[str, Any]]) -> str:
-    """One row for each dataset; of thirty tasks the mean, of several seeds mean and spread."""
+    """Return a row for each dataset: means over thirty tasks, mean and spread over seeds."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for key, row in sorted(found.items()):
         groups.setdefault(re.sub(r"-[0-9]$|/.*", "", key), []).append(row)
@@ -190,17 +195,17 @@ def molecules_table(found: dict[str, dict[str, Any]]) -> str:
             if "random" in each[0]["measure"]:
                 title += f", seeds: {len(each)}"
             columns = ("auto", *SIMPLE)
-            rows.append(_row(title, [
-                each[0]["measure"], *(_mean_and_spread(each, column) for column in columns),
-                f"{np.mean([row['CPU seconds'] for row in each]):.0f} s",
-                "; ".join(dict.fromkeys(model for row in each for model in row["base models"])),
-            ]))  # fmt: skip
-    names = ("measure", "auto", *SIMPLE, "to train, CPU", "averaged")
-    return table(rows, first="", names=names)
+            scores = [_mean_and_spread(each, column) for column in columns]
+            averaged = dict.fromkeys(model for row in each for model in row["base models"])
+            seconds = f"{np.mean([row['CPU seconds'] for row in each]):.0f} s"
+            cells = [each[0]["measure"], *scores, seconds, "; ".join(averaged)]
+            rows.append(_row(title, cells))
+    names = ("measure", "auto", *SIMPLE, "training, CPU", "averaged")
+    return table(rows, first="molecules", names=names)
 
 
 def _mean_and_spread(rows: list[dict[str, Any]], column: str) -> str:
-    """Return the mean over tasks or seeds, of seeds with the standard deviation."""
+    """Return the mean over tasks or seeds, for seeds with the standard deviation."""
     values = [row[column] for row in rows if column in row]
     if not values:
         return ""
@@ -210,7 +215,7 @@ def _mean_and_spread(rows: list[dict[str, Any]], column: str) -> str:
 
 
 def alone_table(names: tuple[str, ...]) -> str:
-    """Accuracy of each base model of auto alone, and how often it is averaged, over the seeds."""
+    """Return the accuracy of each base model of auto, and how often it is averaged."""
     found: dict[str, dict[str, list[Any]]] = {}
     for name in names:
         for path in sorted(HERE.glob(f"{name}-auto-[0-9].json")):
@@ -234,7 +239,7 @@ def _score_and_share(bases: list[Any] | None) -> str:
 
 
 def splits_table(found: dict[str, list[float]]) -> str:
-    """One row: auto on published splits, beside the best published number on the same splits."""
+    """Return two rows: auto, and the best published accuracy on the same splits."""
     ours = [
         f"{np.mean(found[name]):.1f} ± {np.std(found[name], ddof=1):.1f}"
         if len(found.get(name, [])) == N_SPLITS
@@ -246,13 +251,13 @@ def splits_table(found: dict[str, list[float]]) -> str:
 
 
 def speed_table(found: list[dict[str, Any]]) -> str:
-    """One row for each figure."""
+    """Return a row for each figure."""
     rows = [_row(one["what"], [f"{one['figure']:.3g}", one["must"]]) for one in found]
-    return table(rows, first="", names=("measured", "must be"))
+    return table(rows, first="", names=("measured", "goal"))
 
 
 def with_table(text: str) -> str:
-    """Put the short table between its two marks in the project's README."""
+    """Return the project's README with the short table between its two marks."""
     best = {
         name: max((row[1][name], model) for model, row in PUBLISHED.items() if name in row[1])
         for name in DATASETS

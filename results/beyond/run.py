@@ -1,12 +1,11 @@
-"""Run what the tables beside this file are made of: ``python results/beyond/run.py``.
+"""Run the evaluations for the tables in this folder: ``python results/beyond/run.py``.
 
 Every result is the ``evaluation.json`` of one command,
 
     fdgnn evaluate NAME --model MODEL --seed SEED --out runs/beyond/NAME-MODEL-SEED
 
-copied to NAME-MODEL-SEED.json here. Results that are here already are left alone, and a run that
-was stopped is resumed. The paper's model takes ``--protocol quick``, 20 configurations x 3 random
-initializations.
+copied to NAME-MODEL-SEED.json in this folder. Existing results are kept, and interrupted runs
+resume. The paper's model uses ``--protocol quick``, 20 configurations x 3 random initializations.
 """
 
 from __future__ import annotations
