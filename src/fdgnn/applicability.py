@@ -12,9 +12,9 @@ graphs in a linear regression on its encoder's n x H features, centered to Z::
 For a training graph left out, l / (1 + l) is its own leverage (by Sherman and Morrison), so that
 nothing has to be left out. d is small, and keeps columns apart that are almost the same.
 
-A graph is *out of domain* if its novelty is beyond that of 99 % of the training graphs. Of graphs
-that come as the training graphs did, about 1 % are. A graph without any WL label of a training
-graph is always out of domain, also where the training graphs have nothing in common.
+A graph is *out of domain* if its distance is larger than that of 99 % of the training graphs. Of
+graphs that come as the training graphs did, about 1 % are. A graph without any WL label of a
+training graph is always out of domain, also where the training graphs have nothing in common.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.linalg import lapack
 
-from fdgnn.arrays import Features, Floats, Ints
+from fdgnn.arrays import Features, Floats, Ints, positions
 from fdgnn.encoders import Encoder, Encoding
 from fdgnn.graphs import GraphBatch
 from fdgnn.linear import Chunks
@@ -45,6 +45,11 @@ MOST_KEPT = 2**20  # numbers that are kept until they are asked for: some megaby
 _DAMPING = 1e-6  # d, in units of the mean diagonal
 
 Words = npt.NDArray[np.uint64]
+
+
+def all_new(distances: Floats | None) -> list[int]:
+    """Return the positions of graphs that have nothing in common with the training graphs."""
+    return [] if distances is None else np.flatnonzero(distances >= ALL_NEW).tolist()
 
 
 class NoveltyMeasure(Protocol):
@@ -65,7 +70,7 @@ class SeenFeatures:
 
     @classmethod
     def fit(cls, counts: sp.csr_array) -> tuple[SeenFeatures, Floats]:
-        """Keep what counts (n, P) have; return the novelty of each row beside the others."""
+        """Store which counts (n, P) occur; return the distance of each row from the others."""
         columns, often = np.unique(counts.indices[counts.data != 0], return_counts=True)
         alone = columns[often == 1]
         seen = cls.of_columns(columns, counts.shape[1])
@@ -183,7 +188,7 @@ class Novelty:
 
     @property
     def of_training(self) -> Floats | None:
-        """The novelty of each training graph beside the others (n,); None of a loaded model."""
+        """Distance of each training graph from the others (n,); None for a loaded model."""
         return self._learned.of_training
 
     @cached_property
@@ -219,7 +224,7 @@ class Novelty:
         """Return the novelty of checked graphs, (n,), by the encoder of `estimator`."""
         return self.measure.of(encoder, graphs, encoding.features[0])
 
-    def told(self, values: Floats) -> dict[int, str]:
+    def reasons(self, values: Floats) -> dict[int, str]:
         """Return the positions of graphs that are out of domain, and why."""
         beyond = np.flatnonzero((values > self.limit) | (values >= ALL_NEW))
         return {int(g): self.measure.in_words(float(values[g]), self.limit) for g in beyond}
@@ -244,7 +249,7 @@ def _lengths(factor: Floats, centered: Floats, n_graphs: int) -> Floats:
 
 
 def _limit(own: Floats) -> float:
-    """The novelty that so many training graphs do not exceed; that of all, if they are few."""
+    """Return the limit that most training graphs do not exceed; the maximum of few graphs."""
     rank = min(ceil((len(own) + 1) * USUAL), len(own))
     return float(np.sort(own)[rank - 1])
 
@@ -254,21 +259,20 @@ def _percent(share: float) -> str:
 
 
 def _bit_of(columns: npt.NDArray[np.integer]) -> tuple[Ints, Words]:
-    """The word of each column, and a word with its bit."""
+    """Return the word of each column, and a word with its bit."""
     return (columns >> 6).astype(np.int64), np.uint64(1) << (columns & 63).astype(np.uint64)
 
 
 def _share(counts: sp.csr_array, chosen: npt.NDArray[np.bool_]) -> Floats:
-    """Share of each row's counts that are chosen."""
-    shape, together = (counts.shape[0], 1), np.zeros_like(counts.indices)
-    part, whole = (
-        sp.csr_array((data, together, counts.indptr), shape=shape) @ np.ones(1)
-        for data in (counts.data * chosen, counts.data)
-    )
+    """Return the share of each row's counts that are chosen."""
+    n = counts.shape[0]
+    row = np.repeat(positions(n), np.diff(counts.indptr))
+    part = np.bincount(row, counts.data * chosen, n)
+    whole = np.bincount(row, counts.data, n)
     return np.asarray(part / np.where(whole > 0, whole, 1.0))
 
 
 def _share_alone(alone: npt.NDArray[np.bool_], rows: SparseRows) -> Floats:
-    """Share of each row's counts in columns that no other row has."""
+    """Return the share of each row's counts in columns that no other row has."""
     matrix = rows.matrix(len(alone))
     return _share(matrix, alone[matrix.indices])

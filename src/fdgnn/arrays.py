@@ -6,7 +6,7 @@ import io
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,7 @@ def frozen(*arrays: Array) -> tuple[Array, ...]:
 
 
 def largest_of(values: Array) -> float:
-    """The largest absolute value, NaN if there is one, 0 of an empty array."""
+    """Return the largest absolute value, NaN if there is one, 0 for an empty array."""
     return float(np.maximum(values.max(initial=0.0), -values.min(initial=0.0)))
 
 
@@ -105,7 +105,7 @@ def entries_of(matrix: Features, rows: Array, columns: Array) -> Floats:
 
 
 def spread(matrix: Features) -> float:
-    """Mean squared distance of the rows to their mean; 0 where it is nothing but rounding."""
+    """Return the mean squared distance of the rows to their mean; 0 if it is only rounding."""
     mean = np.asarray(matrix.mean(axis=0)).ravel()
     squares = matrix.multiply(matrix).sum() if sp.issparse(matrix) else (matrix**2).sum()
     length = squares / matrix.shape[0]
@@ -145,7 +145,10 @@ def read_arrays(path: Path, wanted: Callable[[str], bool] | None = None) -> dict
 
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
-            if not archive.filelist or _n_listed(file) != len(archive.filelist):
+            file.seek(-22, os.SEEK_END)  # the end of a zip file without a comment
+            end = file.read()
+            n_listed = int.from_bytes(end[10:12], "little") if end.startswith(b"PK\5\6") else -1
+            if not archive.filelist or n_listed != len(archive.filelist):
                 raise ValueError("its list of arrays is not complete")
             names = [name.removesuffix(".npy") for name in archive.namelist()]
             some = names if wanted is None else filter(wanted, names)
@@ -154,13 +157,6 @@ def read_arrays(path: Path, wanted: Callable[[str], bool] | None = None) -> dict
         raise ValueError(error.strerror or str(error)) from error
     except Exception as error:  # damage shows as one of many
         raise ValueError(str(error) or type(error).__name__) from error
-
-
-def _n_listed(file: IO[bytes]) -> int:
-    """Return the number of members that a zip file without a comment lists; -1 if it lists none."""
-    file.seek(-22, os.SEEK_END)
-    end = file.read()
-    return int.from_bytes(end[10:12], "little") if end.startswith(b"PK\5\6") else -1
 
 
 def _array(content: bytes) -> Array:

@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
+from fdgnn import files
 from fdgnn._version import __version__
 from fdgnn.arrays import Array, padded, read_arrays
-from fdgnn.files import write_aside
 from fdgnn.records import decode, encode
 
 T = TypeVar("T")
@@ -32,21 +32,22 @@ class Checkpoints:
 
     Parameters
     ----------
-    directory : path, optional
+    directory : path or URL, optional
         It is made when the first entry is saved. Without one nothing is kept, and nothing found.
+        A URL is for records only.
     *contents
         All that the entries depend on beside their keys: arrays, plain values, records, and
         dataclasses, lists and dictionaries of these.
     """
 
-    def __init__(self, directory: Path | None, *contents: Any) -> None:
+    def __init__(self, directory: Path | str | None, *contents: Any) -> None:
         self.directory = directory
         self.contents = "" if directory is None else content_hash((__version__, contents))
 
     def save(self, key: str, arrays: Mapping[str, Any]) -> None:
         """Save named arrays, completely or not at all."""
         if self.directory is not None:
-            with write_aside(self._path(key, ARRAYS)) as file:
+            with files.write_place(self._place(key, ARRAYS)) as file:
                 plain: dict[str, Any] = {n: padded(np.asarray(each)) for n, each in arrays.items()}
                 np.savez(file, **plain)
 
@@ -54,7 +55,7 @@ class Checkpoints:
         self, key: str, wanted: Callable[[str], bool] | None = None
     ) -> dict[str, Array] | None:
         """Return the arrays, or those with wanted names; None if not there or damaged."""
-        if self.directory is None or not (path := self._path(key, ARRAYS)).is_file():
+        if self.directory is None or not (path := Path(self._place(key, ARRAYS))).is_file():
             return None
         try:
             return read_arrays(path, wanted)
@@ -64,22 +65,22 @@ class Checkpoints:
     def save_record(self, key: str, record: object) -> None:
         """Save a record, or a list of records, as JSON, completely or not at all."""
         if self.directory is not None:
-            with write_aside(self._path(key, RECORD)) as file:
+            with files.write_place(self._place(key, RECORD)) as file:
                 file.write(encode(record))
 
     def load_record(self, key: str, kind: type[T]) -> T | None:
         """Return a record of this kind, or None if it is not there or damaged."""
-        if self.directory is None or not (path := self._path(key, RECORD)).is_file():
+        if self.directory is None:
             return None
         try:
-            return decode(path.read_bytes(), kind)
+            content = files.read_place(self._place(key, RECORD))
+            return None if content is None else decode(content, kind)
         except (OSError, ValueError):
             return None
 
-    def _path(self, key: str, ending: str) -> Path:
-        assert self.directory is not None
+    def _place(self, key: str, ending: str) -> str:
         name = hashlib.sha256(f"{self.contents} {key}".encode()).hexdigest()[:32]
-        return self.directory / f"{name}{ending}"
+        return files.inside(str(self.directory), f"{name}{ending}")
 
 
 def remove_checkpoints(directory: Path) -> None:

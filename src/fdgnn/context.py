@@ -1,41 +1,23 @@
-"""Context of long work: processes, progress, and the command that is recorded."""
+"""Context of long work: processes, progress, the recorded command, and Dask clusters."""
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from fdgnn.exceptions import StudyError
+from fdgnn.extras import require
 from fdgnn.texts import printable
 
 T = TypeVar("T")
 _SECONDS_BETWEEN_LINES = 10.0
-
-
-def track(
-    items: Iterable[T],
-    total: int | None,
-    what: str,
-    *,
-    done: int = 0,
-    quiet: bool = False,
-    size: Callable[[T], int] = lambda item: 1,
-) -> Iterator[T]:
-    """Pass the items on, showing how many of `total` are done, the pace, and the time left.
-
-    `done` of them were finished before, in an earlier run. An item counts as many as `size` says.
-    Without a total, the time left is unknown.
-    """
-    if quiet:
-        return iter(items)
-    what = printable(what)
-    return (
-        _bar(items, total, what, done, size)
-        if sys.stderr.isatty()
-        else _lines(items, total, what, done, size)
-    )
+LOCAL = "local"  # in place of an address: processes of this machine
+SECONDS_TO_ANSWER = 10  # for a scheduler, and for its first worker
 
 
 def _bar(
@@ -90,7 +72,7 @@ def _lines(
 
 
 def pace(rate: float) -> str:
-    """Write items per second; of slow ones the time that each takes.
+    """Write items per second, or the time per item if items are slow.
 
     >>> pace(24683.0), pace(2.345), pace(1 / 167)
     ('24,683 per second', '2.3 per second', '2 min 47 s each')
@@ -150,5 +132,43 @@ class Context:
         done: int = 0,
         size: Callable[[T], int] = lambda item: 1,
     ) -> Iterator[T]:
-        """Pass the items on and show progress, unless the context is quiet."""
-        return track(items, total, what, done=done, quiet=self.quiet, size=size)
+        """Pass the items on, showing how many of `total` are done, the pace, and the time left.
+
+        `done` of them were finished before, in an earlier run. An item counts as many as `size`
+        says. Without a total, the time left is unknown. A quiet context shows nothing.
+        """
+        if self.quiet:
+            return iter(items)
+        shown = _bar if sys.stderr.isatty() else _lines
+        return shown(items, total, printable(what), done, size)
+
+
+@contextmanager
+def connected(address: str, context: Context, *, n_workers: int = 0) -> Iterator[Any]:
+    """Return a client of a cluster with `n_workers`; raise StudyError if none answers.
+
+    With 0, the cluster need not have workers yet: some start them when there is work.
+    """
+    import joblib
+
+    distributed = require("distributed", "cluster", "clusters")
+    with ExitStack() as closing:
+        try:
+            given: Any = address
+            if address == LOCAL:
+                n = joblib.effective_n_jobs(context.n_jobs or -1)
+                given = distributed.LocalCluster(
+                    n_workers=n,
+                    threads_per_worker=1,
+                    silence_logs=logging.CRITICAL,  # a worker that is stopped tells it at length
+                    dashboard_address=":0",  # any free port: another cluster may have the usual one
+                )
+                closing.callback(given.close)
+            client = distributed.Client(given, timeout=SECONDS_TO_ANSWER)
+            closing.callback(client.close)
+            if n_workers:
+                client.wait_for_workers(n_workers, timeout=SECONDS_TO_ANSWER)
+        except (OSError, ValueError, TimeoutError, TypeError) as error:  # the last: no TLS here
+            what = "scheduler with workers" if n_workers else "scheduler"
+            raise StudyError(f"no Dask {what} answers at {address} ({error})") from error
+        yield client

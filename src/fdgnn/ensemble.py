@@ -4,8 +4,8 @@ Outputs are averaged over all base models but those that are clearly worse than 
 out-of-fold error exceeds that of the best one by more than three standard errors of the difference,
 graph by graph, and by more than a hundredth. The error is the squared one, or, where graphs are
 ranked (ROC AUC, average precision), the share of pairs of a graph of a class and one of another
-that are in the wrong order. So a choice is made only where validation can tell base models apart,
-and where it matters; among equals, an average is better than the best of them
+that are in the wrong order. So base models are selected only if validation can distinguish them and
+the difference matters; otherwise an average is better than the best one
 (docs/decisions/0031-ensemble.md).
 """
 
@@ -18,14 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from fdgnn.arrays import Floats
-from fdgnn.fitting import FitTask, ModelFit, Scores
+from fdgnn.fitting import FitTask, ModelFit, Scores, squared_errors
 from fdgnn.metrics import ranks
 
 Mask = npt.NDArray[np.bool_]
 
 STANDARD_ERRORS = 3.0
 _MATTERS = 0.01  # of the best error: on many graphs even smaller differences are beyond chance
-_BEYOND = 1.5  # outputs for targets -1 and +1 are cut off here before errors are squared
 
 
 class Ensemble(NamedTuple):
@@ -82,12 +81,11 @@ class _Errors(NamedTuple):
 
 
 def _squared(outputs: Floats, targets: Floats, classify: bool) -> _Errors:
-    """The mean squared error of each model; the error of a graph is the mean over its targets.
+    """Return the mean squared error of each model, over graphs and targets.
 
     Several real targets count in units of their own deviations.
     """
-    found = np.clip(outputs, -_BEYOND, _BEYOND) if classify else outputs
-    squares = (found - targets) ** 2
+    squares = squared_errors(outputs, targets) if classify else (outputs - targets) ** 2
     if targets.shape[1] > 1 and not classify:
         variance = np.nanvar(targets, axis=0)
         squares = squares / np.where(variance > 0, variance, 1.0)
@@ -98,7 +96,7 @@ def _squared(outputs: Floats, targets: Floats, classify: bool) -> _Errors:
 
 
 def _misplaced(outputs: Floats, targets: Floats) -> _Errors:
-    """Share of pairs in the wrong order, 1 - ROC AUC, of each model; the mean over outputs.
+    """Return 1 - ROC AUC of each model, the share of pairs in the wrong order, over outputs.
 
     What a graph adds is how far the share of the others' graphs that stand on its wrong side is
     from the mean of its own class, over the number of graphs of that class (DeLong's variance).

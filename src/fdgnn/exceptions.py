@@ -23,12 +23,13 @@
     └── FDGNNWarning
         ├── ConvergenceWarning                  states were still moving after the last iteration
         ├── SaturationWarning                   vertex features so large that states hardly differ
-        ├── UnknownLabelWarning                  labels that no training graph has
-        ├── ClassImbalanceWarning                    a class so rare that accuracy says little
-        ├── InvalidGraphWarning                graphs of a list that got no answer
+        ├── UnknownLabelWarning                 labels that no training graph has
+        ├── OutOfDomainWarning                  graphs about which a model knows nothing
+        ├── ClassImbalanceWarning               a class so rare that accuracy is not informative
+        ├── InvalidGraphWarning                 graphs of a list that cannot be used
         └── UnusedDataWarning                   something that graphs carry and nobody reads
 
-Each message says what is wrong, in which graph or file, what was found, and what to do.
+Each message states what is wrong, in which graph or file, what was found, and what to do.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class DatasetError(FDGNNError):
 
 
 class DatasetNotFoundError(DatasetError, LookupError):
-    """No dataset of that name, no such file or folder."""
+    """No dataset, file or folder has the given name."""
 
 
 class DatasetFormatError(DatasetError, ValueError):
@@ -82,7 +83,7 @@ class DatasetFormatError(DatasetError, ValueError):
 
 
 class UnsafeArchiveError(DatasetError):
-    """A zip archive whose members leave their folder, or that is far too large unpacked."""
+    """A zip archive with members outside its folder, or that is too large when unpacked."""
 
 
 class DownloadError(DatasetError, OSError):
@@ -98,7 +99,7 @@ class RunMismatchError(StudyError):
 
 
 class ModelFileError(FDGNNError, ValueError):
-    """The file is no model file, or it is truncated, altered or contradicts itself."""
+    """The file is not a model file, or it is truncated, altered or inconsistent."""
 
 
 class ModelVersionError(ModelFileError):
@@ -133,8 +134,12 @@ class UnknownLabelWarning(FDGNNWarning):
     """Some graphs have labels of vertices or edges that no training graph has."""
 
 
+class OutOfDomainWarning(FDGNNWarning):
+    """Some graphs have nothing in common with the training graphs."""
+
+
 class ClassImbalanceWarning(FDGNNWarning):
-    """A class has so few of the graphs that accuracy would say little."""
+    """A class has so few of the graphs that accuracy is not informative."""
 
 
 class InvalidGraphWarning(FDGNNWarning):

@@ -25,7 +25,7 @@ _MOST_NORMS = 1_000
 
 
 def draw_projection(seed: np.random.SeedSequence, n_features: int, n_projections: int) -> Floats:
-    """W_phi (P, H): uniform in [-1, 1], then rescaled to unit spectral norm."""
+    """Draw W_phi (P, H): uniform in [-1, 1], then rescaled to unit spectral norm."""
     W_phi = unscaled_projection(seed, n_features, n_projections)
     key = (_words(seed).tobytes(), n_features, n_projections)
     norm = _known_norms.get(key)
@@ -44,13 +44,13 @@ def _words(seed: np.random.SeedSequence) -> npt.NDArray[np.uint32]:
 def unscaled_projection(
     seed: np.random.SeedSequence, n_features: int, n_projections: int
 ) -> Floats:
-    """W_phi (P, H) before it is rescaled."""
+    """Draw W_phi (P, H) before it is rescaled."""
     from fdgnn.kernels import draw_uniform
 
     if MAX_PROJECTION.is_below(n_projections * n_features):
         raise ValueError(
             f"a random expansion from {n_features:,} to {n_projections:,} features has too many "
-            f"weights; {MAX_PROJECTION.in_words}; take fewer units, or set `n_projections`"
+            f"weights; {MAX_PROJECTION.in_words}; use fewer units, or set `n_projections`"
         )
     W_phi = np.empty((n_projections, n_features))
     draw_uniform(_words(seed), W_phi)
@@ -58,7 +58,7 @@ def unscaled_projection(
 
 
 def projection_norm(W_phi: Floats) -> float:
-    """The largest singular value of a matrix (P, H), with the same bits for any number of threads.
+    """Return the largest singular value of a matrix (P, H), bitwise reproducible with any threads.
 
     With two threads of BLAS the last bit can differ, and up to some hundred features they are
     slower than one.
@@ -81,7 +81,7 @@ class RandomExpansion(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     n_projections : int, optional
-        P, the number of new features; by default twice as many as there are.
+        P, the number of random features; by default twice the number of features.
     random_state : int, RandomState, Generator or None, default=None
 
     Attributes
@@ -101,14 +101,14 @@ class RandomExpansion(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     random_state: Any = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Draw W_phi for as many features as X has; `y` is not used."""
+        """Draw W_phi for the features of X; `y` is not used."""
         rule = Number(1, whole=True, optional=True, most=MAX_UNITS)
         check_parameters(self, {"n_projections": rule})
         X = check_array(X, accept_sparse="csr")
         return self.draw(X.shape[1], seed_sequence(self.random_state))
 
     def draw(self, n_features: int, seed: np.random.SeedSequence) -> Self:
-        """Draw W_phi for so many features, with this seed."""
+        """Draw W_phi for a number of features, with a seed."""
         P = int(self.n_projections or 2 * n_features)  # it may be a NumPy integer of few bits
         self.projection_ = draw_projection(seed, n_features, P)
         return self
@@ -133,7 +133,7 @@ class RandomExpansion(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return expanded
 
     def mean_gradient(self, X: Floats, w: Floats) -> Floats:
-        """Gradient of ``w . tanh(W_phi x)``, averaged on the straight way from 0 to x.
+        """Compute the gradient of ``w . tanh(W_phi x)``, averaged on the straight line from 0 to x.
 
         The integral of ``1 - tanh(t a)^2`` over t from 0 to 1 is ``tanh(a) / a``, so with
         ``a = W_phi x`` this is ``W_phi^T (w tanh(a) / a)``: exact, without a quadrature.
@@ -153,10 +153,10 @@ class RandomExpansion(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _tanh_ratio(a: Floats) -> Floats:
-    """``tanh(a) / a``, which near zero is 1 to all digits."""
+    """Return ``tanh(a) / a``, which near zero is 1 to all digits."""
     return np.divide(np.tanh(a), a, out=np.ones_like(a), where=np.abs(a) > 1e-9)
 
 
 def expanded(features: Features, expansion: RandomExpansion | None) -> Features:
-    """Features as the readout sees them."""
+    """Return features as the readout sees them."""
     return features if expansion is None else expansion.expand(features)

@@ -29,7 +29,7 @@ PACKAGES = {
 
 
 def require(module: str, extra: str, what: str) -> Any:
-    """Import an optional library, or raise an error that says how to install it.
+    """Import an optional library, or raise an error with installation instructions.
 
     Parameters
     ----------
@@ -71,8 +71,8 @@ def install_advice(extra: str, library: str | None = None) -> str:
 def _some_home() -> Iterator[None]:
     """Set a home directory for libraries that look for one, where there is none.
 
-    Some libraries do when they are imported, for example data that nobody asked for. The directory
-    does not exist, so that nothing is read from it.
+    Some libraries do so when they are imported. The directory does not exist, so that nothing is
+    read from it.
     """
     try:
         Path.home()

@@ -1,8 +1,9 @@
 """Fit base models: encode, choose alpha by out-of-fold predictions, train readouts.
 
-A *base model* is an encoder with a readout, neither of them fitted. `fit_model` is the one routine
-that fits it: for an estimator's `fit`, for searches and nested cross-validation, and for models
-whose alpha is known. What differs between them is the rows of folds in the `FitTask`:
+A *base model* is an encoder with a readout, neither of them fitted. `fit_depths` is the one routine
+that fits it: for an estimator's `fit` (by `fit_model`, at one depth), for searches and nested
+cross-validation, and for models whose alpha is known. They differ only in the rows of folds of the
+`FitTask`:
 
 - no row: alpha is known, and nothing is predicted out of fold;
 - one row, of all graphs: alpha is chosen by the predictions for each graph of the readouts that
@@ -42,6 +43,7 @@ from fdgnn.linear import (
     LinearReadout,
     Ridge,
     RidgePath,
+    Score,
     SparseReadout,
 )
 from fdgnn.metrics import Metric
@@ -50,6 +52,7 @@ from fdgnn.targets import Targets
 
 _logger = logging.getLogger("fdgnn")
 
+_BEYOND = 1.5
 FEW_GRAPHS = 8  # whose outputs take one kernel call, because calls take longer than sums
 
 Readout: TypeAlias = LinearReadout | SparseReadout | KernelReadout
@@ -79,7 +82,7 @@ class BaseModel:
     seeds : tuple of SeedSequence
         One for each random initialization; their outputs are averaged.
     n_projections : int, optional
-        Random features between encoder and readout; by default as the encoder says.
+        Random features between encoder and readout; by default the encoder's factor decides.
     """
 
     name: str
@@ -172,12 +175,16 @@ class FitTask:
         What alpha is chosen by.
     weights : (n,) or (n, q), optional
         Weights of errors in training, above zero. Scores count all graphs alike.
+    by_squares : bool, default=False
+        Choose alpha by the squared error of outputs instead of the metric: of a few hundred graphs,
+        accuracies of different alphas differ by chance.
     """
 
     targets: Targets
     folds: Ints
     metric: Metric
     weights: Floats | None = None
+    by_squares: bool = False
 
     def choose(self, predictions: Floats, alphas: Sequence[float]) -> Choice:
         """Choose alpha in each row, for each target, by predictions (n_rows, n_alphas, n, q).
@@ -185,13 +192,41 @@ class FitTask:
         Among equal scores the largest alpha, the most regularized model, wins.
         """
         scores = self.scored(predictions)
-        known = np.nan_to_num(scores.validation[:, ::-1], nan=-np.inf)
+        compared = -self.mean_squares(predictions) if self.by_squares else scores.validation
+        known = np.nan_to_num(compared[:, ::-1], nan=-np.inf)
         positions = len(alphas) - 1 - np.argmax(known, axis=1)  # (n_rows, n_targets)
         chosen = np.empty((len(self.folds), *predictions.shape[2:]))
         for row, of_targets in enumerate(positions):
             for target, position in zip(self.targets.each, of_targets, strict=True):
                 chosen[row][:, target.columns] = predictions[row, position][:, target.columns]
         return Choice(positions, chosen, scores)
+
+    def compared(self, rows: Ints, predictions: Floats) -> Floats:
+        """Return by what alpha is chosen in some rows (m,), larger where it is better.
+
+        Predictions are (m, n, q), the result (m, n_targets).
+        """
+        some, each = replace(self, folds=self.folds[rows]), predictions[:, None]
+        if self.by_squares:
+            return -some.mean_squares(each)[:, 0]
+        return some.scored(each).validation[:, 0]
+
+    def mean_squares(self, predictions: Floats) -> Floats:
+        """Return the mean squared error in the folds of each row, (n_rows, n_alphas, n_targets).
+
+        It is weighted as in training: otherwise balanced classes would count as imbalanced.
+        """
+        weights = np.broadcast_to(1.0, self.targets.coded.shape)
+        if self.weights is not None:
+            weights = np.broadcast_to(self.weights.reshape(len(weights), -1), weights.shape)
+        found = np.empty((*predictions.shape[:2], len(self.targets.each)))
+        for row, fold in enumerate(self.folds):
+            for t, target in enumerate(self.targets.each):
+                some = (fold >= 0) & self.targets.known[:, t]
+                coded, own = (each[some, target.columns] for each in (self.targets.coded, weights))
+                squares = squared_errors(predictions[row][:, some, target.columns], coded)
+                found[row, :, t] = (squares * own).sum(axis=(1, 2)) / own.sum()
+        return found
 
     def scored(self, predictions: Floats) -> Scores:
         """Score predictions (n_rows, n_alphas, n, q)."""
@@ -202,7 +237,7 @@ class FitTask:
         return Scores(splits, np.array(validation), np.array(test))
 
     def _score_row(self, fold: Ints, predictions: Floats) -> tuple[Floats, Floats, Floats]:
-        """Scores of one row of folds: of each fold, their mean, and of the test graphs."""
+        """Return scores of one row of folds: of each fold, their mean, and of the test graphs."""
         names = range(fold.max(initial=-1) + 1)
         parts = [members for f in names if (members := fold == f).any()]
         splits = np.stack([self._score(members, predictions) for members in parts])
@@ -214,14 +249,27 @@ class FitTask:
         return splits, validation, self._score(fold == TEST, predictions)
 
     def _score(self, graphs: Array, predictions: Floats) -> Floats:
-        """Score predictions (n_alphas, n, q) of some graphs: (n_alphas, n_targets)."""
+        """Score predictions (n_alphas, n, q) of some graphs: (n_alphas, n_targets).
+
+        The predictions of an alpha that was not tried are NaN, and so are its scores.
+        """
         found = np.full((len(predictions), len(self.targets.names)), np.nan)
         for t, target in enumerate(self.targets.each):
             some = graphs & self.targets.known[:, t]
             if some.any():
                 own = predictions[:, some, target.columns]
-                found[:, t] = self.metric(self.targets.values[some, t], own)
+                tried = ~np.isnan(own).any(axis=(1, 2))
+                if tried.any():
+                    found[tried, t] = self.metric(self.targets.values[some, t], own[tried])
         return found
+
+
+def squared_errors(outputs: Floats, coded: Floats) -> Floats:
+    """Return squared errors of outputs for classes, which are -1 and +1.
+
+    Outputs beyond 1.5 count as 1.5: a graph far on the right side of the boundary is not an error.
+    """
+    return np.asarray((np.clip(outputs, -_BEYOND, _BEYOND) - coded) ** 2)
 
 
 def mean_of_known(scores: Any) -> Floats:
@@ -349,13 +397,20 @@ def fit_depths(
     further metrics to score by.
     """
     start = time.thread_time()  # of the processor, whatever else the machine does
+    score = task.compared if alphas is None else None  # all alphas that are given are tried
     if alphas is None:
         alphas = base.readout.grid(len(graphs), task.targets.classify)
     drawn = [_draw(base, seed, graphs, depths, n_jobs) for seed in base.seeds]
-    fits = [
-        _fit_drawn(base, list(each), task, tuple(alphas), more or {}, start, train)
-        for each in zip(*drawn, strict=True)
-    ]
+    fits = []
+    for each in zip(*drawn, strict=True):
+        variants = [
+            replace(base, readout=readout)
+            for readout in base.readout.variants(each[0].encoder.kernel_starts)
+        ]
+        fits.append(_best_of([
+            _fit_drawn(variant, list(each), task, tuple(alphas), score, more or {}, start, train)
+            for variant in variants
+        ], task))  # fmt: skip
     seconds = time.thread_time() - start
     _logger.info("fitted %s on %d graphs in %.3g s", base.name, len(graphs), seconds)
     return fits
@@ -429,11 +484,12 @@ def _fit_drawn(
     drawn: list[_Drawn],
     task: FitTask,
     alphas: tuple[float, ...],
+    score: Score | None,
     more: Mapping[str, Metric],
     start: float,
     train: bool,
 ) -> ModelFit:
-    """Choose alpha for the initializations together, and train the readout of each."""
+    """Choose one alpha for all initializations, and train their readouts."""
     Y, folds = task.targets.coded, np.where(task.folds == UNUSED, TEST, task.folds)
     if not isinstance(drawn[0].X, Chunks):
         # In memory they are one more fold, whose predictions nobody looks at.
@@ -442,7 +498,9 @@ def _fit_drawn(
     choice, others, fitted = None, [], []
     with _solvable(alphas):
         paths: list[RidgePath] = [
-            base.readout.solve(each.X, Y, alphas, folds, task.weights, each.encoder.kernel_starts)
+            base.readout.solve(
+                each.X, Y, alphas, folds, task.weights, each.encoder.kernel_starts, score
+            )
             for each in drawn
         ]
         if len(folds):
@@ -477,6 +535,28 @@ def _fit_drawn(
     )
 
 
+def _best_of(fits: list[ModelFit], task: FitTask) -> ModelFit:
+    """Choose one of several readouts in each row of folds; without any, the middle one."""
+    if len(fits) == 1:
+        return fits[0]
+    choices = [fit.choice for fit in fits if fit.choice is not None]
+    if not choices:
+        return fits[len(fits) // 2]
+    rows = np.arange(len(task.folds))
+    compared = [task.compared(rows, choice.predictions).mean(axis=1) for choice in choices]
+    best = np.argmax(np.nan_to_num(compared, nan=-np.inf), axis=0).tolist()
+    splits, validation, test = zip(*(choice.scores for choice in choices), strict=True)
+    scores = Scores(
+        tuple(splits[b][row] for row, b in enumerate(best)),
+        np.stack(validation)[best, rows],
+        np.stack(test)[best, rows],
+    )
+    positions = np.stack([choice.positions for choice in choices])[best, rows]
+    predictions = np.stack([choice.predictions for choice in choices])[best, rows]
+    chosen: ModelFit = fits[best[-1]]
+    return replace(chosen, choice=Choice(positions, predictions, scores))
+
+
 def alpha_of_outputs(alpha: float | tuple[float, ...], targets: Targets) -> float | Floats:
     """Return alpha as readouts take it: one, or one for each output (q,)."""
     if not isinstance(alpha, tuple):
@@ -486,7 +566,7 @@ def alpha_of_outputs(alpha: float | tuple[float, ...], targets: Targets) -> floa
 
 
 def descriptor_block(graphs: GraphBatch, features: Features) -> DescriptorBlock | None:
-    """Learn the descriptors of graphs, scaled to the features beside them, if there are any."""
+    """Fit the encoding of graph-level features, if there are any."""
     described = graphs.descriptors
     return None if described is None else DescriptorBlock.of(described, features)
 
@@ -494,7 +574,7 @@ def descriptor_block(graphs: GraphBatch, features: Features) -> DescriptorBlock 
 def draw_expansion(
     encoder: Encoder, n_features: int, n_projections: int | None, seed: np.random.SeedSequence
 ) -> RandomExpansion | None:
-    """Draw as many random features as are asked for, or as the encoder says."""
+    """Draw the requested number of random features, or the encoder's default."""
     P = encoder.expanded_size(n_features, n_projections)
     return RandomExpansion(P).draw(n_features, seed) if P else None
 

@@ -6,6 +6,7 @@ not optimistic: `Split`.
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -58,7 +59,7 @@ def choice_folds(
 
 
 def stratified_folds(codes: Array, seed: np.random.SeedSequence, n_folds: int = N_FOLDS) -> Ints:
-    """Return stratified folds; fewer than asked for where a class has fewer graphs."""
+    """Return stratified folds; fewer than requested if a class has fewer graphs."""
     fewest = int(np.bincount(codes).min())
     if fewest < 2:
         raise ValueError(
@@ -98,7 +99,14 @@ def balanced_folds(targets: Targets, n_folds: int, seed: np.random.SeedSequence)
     Of numbers it is the known values that are spread. The rarest class goes first, each of its
     graphs into the fold that lacks most of this class, and, among equals, most graphs at all.
     """
-    marks = _marks(targets)
+    # Which of all classes of all targets each graph has; of numbers, which are known.
+    marks = targets.known
+    if targets.classes is not None:
+        columns = [
+            targets.values[:, t, None] == np.arange(len(classes))
+            for t, classes in enumerate(targets.classes)
+        ]
+        marks = np.hstack(columns)
     n_folds = max(2, min(n_folds, int(marks.sum(axis=0).min())))
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(marks))
@@ -115,17 +123,6 @@ def balanced_folds(targets: Targets, n_folds: int, seed: np.random.SeedSequence)
             left -= marks[g]
             room[f] -= 1
     return fold
-
-
-def _marks(targets: Targets) -> Mask:
-    """Which of all classes of all targets each graph has; of numbers, which are known."""
-    if targets.classes is None:
-        return targets.known
-    columns = [
-        targets.values[:, t, None] == np.arange(len(classes))
-        for t, classes in enumerate(targets.classes)
-    ]
-    return np.hstack(columns)
 
 
 def stratified(y: Array, n_folds: int, random_state: int) -> Ints:
@@ -150,17 +147,7 @@ def nested_folds(y: Array, n_outer: int, n_inner: int, seed: int) -> Folds:
     (n_outer, n) int64
         Row o: the inner fold of each training graph of outer fold o, -1 for its test graphs.
     """
-    _check_members(y, n_outer, n_inner)
-    folds = np.full((n_outer, len(y)), -1)
-    outer = stratified(y, n_outer, seed)
-    for o in range(n_outer):
-        train = outer != o
-        folds[o, train] = stratified(y[train], n_inner, seed + 1 + o)
-    return folds
-
-
-def _check_members(y: Array, n_outer: int, n_inner: int) -> None:
-    """Every class must be in every outer fold, and in every inner fold of what is left."""
+    # Every class must be in every outer fold, and in every inner fold of what is left.
     if min(n_outer, n_inner) < 2:
         raise ValueError(
             f"{n_outer} outer and {n_inner} inner folds: at least 2 of each are needed"
@@ -173,6 +160,12 @@ def _check_members(y: Array, n_outer: int, n_inner: int) -> None:
             f"class {classes[counts.argmin()]!s} has {fewest} graphs, too few for {n_outer} outer "
             f"and {n_inner} inner stratified folds; use fewer folds or more graphs"
         )
+    folds = np.full((n_outer, len(y)), -1)
+    outer = stratified(y, n_outer, seed)
+    for o in range(n_outer):
+        train = outer != o
+        folds[o, train] = stratified(y[train], n_inner, seed + 1 + o)
+    return folds
 
 
 def enough_for_nested_folds(n_members: int, n_outer: int, n_inner: int) -> bool:
@@ -183,13 +176,30 @@ def enough_for_nested_folds(n_members: int, n_outer: int, n_inner: int) -> bool:
 
 def outer_rows(outer: Any, inner: Any, y: Any, groups: Array | None = None) -> list[Folds]:
     """Make one row for each split of the outer splitter: inner folds, and what is tested."""
+    splits = list(outer.split(np.zeros(len(y)), y, groups))
+    if groups is not None:
+        inner = _possible_folds(inner, min(len(np.unique(groups[train])) for train, _ in splits))
     rows = []
-    for train, test in outer.split(np.zeros(len(y)), y, groups):
+    for train, test in splits:
         row = np.full(len(y), UNUSED)
         row[test] = TEST
         row[train] = held_out_once(inner, y[train], None if groups is None else groups[train])
         rows.append(row)
     return rows
+
+
+def _possible_folds(inner: Any, n_groups: int) -> Any:
+    """Return the inner splitter, with fewer folds if an outer fold leaves only so many groups."""
+    if getattr(inner, "n_splits", 0) <= n_groups:
+        return inner
+    if n_groups < 2:
+        raise ValueError(
+            "an outer fold leaves training graphs of one group only, so no inner fold can be held "
+            "out; use fewer folds, smaller groups or another split"
+        )
+    fewer = copy.copy(inner)
+    fewer.n_splits = n_groups
+    return fewer
 
 
 def held_out_once(cv: Any, y: Any, groups: Array | None = None) -> Folds:
@@ -265,14 +275,14 @@ def _nearest(starts: Array, n: int, n_parts: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Splitters:
-    """Inner splits, for choosing, and outer splits, for scoring the choice.
+    """Inner splits, to select models, and outer splits, to score the selected model.
 
     Attributes
     ----------
     inner, outer : int, splitter or None
-        Numbers of folds, or scikit-learn's splitters; without an outer one nothing is scored.
+        Numbers of folds, or scikit-learn's splitters; if `outer` is None, nothing is scored.
     classify : bool
-        Whether folds have all classes alike, as far as possible.
+        Whether folds are stratified by class, as far as possible.
     seed : int or None
     """
 
@@ -285,71 +295,49 @@ class Splitters:
         """Return rows as in `FitTask`: one for each outer fold, and one of all graphs."""
         from sklearn.model_selection import check_cv  # slow to import
 
-        inner = self.inner
-        if groups is not None:
-            self._check_enough(len(np.unique(groups)))
-        if len(targets.names) > 1:
-            return self._rows_of_several(targets, groups)
-        y = targets.values[:, 0]
-        if groups is not None and isinstance(inner, Integral):
-            inner = self._groups_together(int(inner), 1)
-        inner = check_cv(inner, y, classifier=self.classify)
-        whole = held_out_once(inner, y, groups)
-        if self.outer is None:
-            return whole[None]
-        return np.array([*outer_rows(self._outer(self.outer, groups), inner, y, groups), whole])
-
-    def _check_enough(self, n_groups: int) -> None:
-        """Refuse more folds than there are groups, which stay together."""
-        for name, folds in (("outer_cv", self.outer), ("cv", self.inner)):
-            if isinstance(folds, Integral) and int(folds) > n_groups:
-                raise ValueError(
-                    f"{name}={folds}: there are {n_groups} groups, and graphs of one group are "
-                    "held out together; give fewer folds, or smaller groups"
-                )
-            if isinstance(folds, Integral):  # inner folds have what an outer one leaves
-                n_groups -= -(-n_groups // int(folds))
-
-    def _rows_of_several(self, several: Targets, groups: Array | None) -> Folds:
-        """Make the rows for several targets: folds are balanced for all of them, or by groups."""
-        from sklearn.model_selection import GroupKFold, check_cv  # slow to import
-
-        def splitter(given: Any, stream: int) -> Any:
-            if isinstance(given, LastFold):
-                return LastFold(splitter(given.of, stream))
-            if not isinstance(given, Integral):
-                return given
-            if groups is not None:
-                return GroupKFold(int(given), shuffle=True, random_state=self._number(stream))
-            return BalancedKFold(int(given), self._number(stream))
-
-        inner = check_cv(splitter(self.inner, 1))
-        rows = [held_out_once(inner, several, groups)]
+        if groups is not None:  # which stay together, so there are no more folds than groups
+            n_groups = len(np.unique(groups))
+            for name, folds in (("outer_cv", self.outer), ("cv", self.inner)):
+                if isinstance(folds, Integral) and int(folds) > n_groups:
+                    raise ValueError(
+                        f"{name}={folds}: there are {n_groups} groups, and graphs of one group are "
+                        "held out together; give fewer folds, or smaller groups"
+                    )
+                if isinstance(folds, Integral):  # inner folds have what an outer one leaves
+                    n_groups -= -(-n_groups // int(folds))
+        several = len(targets.names) > 1
+        y = targets if several else targets.values[:, 0]
+        inner = self._splitter(self.inner, 1, several, groups)
+        inner = check_cv(inner, None if several else y, classifier=self.classify)
+        rows = [held_out_once(inner, y, groups)]
         if self.outer is not None:
-            rows = [*outer_rows(splitter(self.outer, 0), inner, several, groups), *rows]
-        check_folds(several, np.array(rows))
+            outer = self._splitter(self.outer, 0, several, groups)
+            rows = [*outer_rows(outer, inner, y, groups), *rows]
+        if several:
+            check_folds(targets, np.array(rows))
         return np.array(rows)
 
-    def _outer(self, given: Any, groups: Array | None) -> Any:
-        from sklearn.model_selection import KFold, StratifiedKFold  # slow to import
+    def _splitter(self, given: Any, stream: int, several: bool, groups: Array | None) -> Any:
+        """Return the splitter for a number of folds, or the one that is given."""
+        from sklearn import model_selection  # slow to import
 
         if isinstance(given, LastFold):
-            return LastFold(self._outer(given.of, groups))
-        if hasattr(given, "split"):
+            return LastFold(self._splitter(given.of, stream, several, groups))
+        if not isinstance(given, Integral):
             return given
+        n_folds, seed = int(given), integer_seed(seed_sequence(self.seed), stream)
+        stratify = self.classify and not several
         if groups is not None:
-            return self._groups_together(int(given), 0)
-        kind = StratifiedKFold if self.classify else KFold
-        return kind(int(given), shuffle=True, random_state=self._number(0))
-
-    def _groups_together(self, n_folds: int, stream: int) -> Any:
-        from sklearn.model_selection import GroupKFold, StratifiedGroupKFold  # slow to import
-
-        kind = StratifiedGroupKFold if self.classify else GroupKFold
-        return kind(n_folds, shuffle=True, random_state=self._number(stream))
-
-    def _number(self, stream: int) -> int:
-        return integer_seed(seed_sequence(self.seed), stream)
+            of_groups = model_selection.GroupKFold
+            if stratify:
+                of_groups = model_selection.StratifiedGroupKFold
+            return of_groups(n_folds, shuffle=True, random_state=seed)
+        if several:
+            return BalancedKFold(n_folds, seed)
+        if stream:  # inner folds are in the order of the graphs
+            return n_folds
+        kind = model_selection.StratifiedKFold if stratify else model_selection.KFold
+        return kind(n_folds, shuffle=True, random_state=seed)
 
 
 @dataclass(frozen=True)
@@ -382,14 +370,6 @@ def check_folds(targets: Targets, folds: Folds) -> None:
                 )
 
 
-def _as_targets(y: Array, classify: bool) -> Targets:
-    """Return one target without a look at the graphs."""
-    if not classify:
-        return Targets(("",), np.asarray(y, dtype=np.float64)[:, None], flat=True)
-    classes, codes = np.unique(y, return_inverse=True)
-    return Targets(("",), codes[:, None], (classes,), flat=True)
-
-
 def check_groups(groups: Any, n: int, name: str = "group") -> Array:
     """Return the number of each graph's group (n,), or raise ValueError."""
     found = np.asarray(groups)
@@ -405,6 +385,8 @@ def check_groups(groups: Any, n: int, name: str = "group") -> Array:
 
 
 _IN_A_FOLD = 5  # graphs in an inner fold, where the target is a number and there are enough
+#: Graphs of each class of each of several targets, so that two nested folds have one each.
+LEAST_OF_SEVERAL = 4
 _LEAST_IN_TWO_FOLDS = 4  # graphs of an outer fold, of two, so that an inner one has two
 #: What a split by groups is called whose groups are Murcko scaffolds.
 SCAFFOLD = "scaffold"
@@ -436,7 +418,7 @@ class Split:
     def splitters(
         self, n_folds: int, classify: bool, seed: int, several: bool = False
     ) -> Splitters:
-        """Make the splitters of nested cross-validation with so many folds each.
+        """Make the splitters of nested cross-validation with `n_folds` inner and outer folds.
 
         In time, each outer fold is tested by what was trained on all before it, and inner folds
         are spans of time.
@@ -464,36 +446,37 @@ class Split:
         return min(most, n_groups // 2)
 
     def nested(
-        self, y: Array, n_outer: int, n_inner: int, seed: int, classify: bool = True
+        self, targets: Targets, n_outer: int = 10, n_inner: int = N_FOLDS, seed: int = 0
     ) -> Folds:
         """Make folds of folds as `nested_folds` does: each graph is tested in one row.
 
-        There are fewer of both where a class, the groups or, in regression, the graphs are too few.
+        There are fewer of both where a class, the groups or the graphs are too few. How many outer
+        folds there are does not depend on the number of inner ones.
         """
         if self.kind == "time":
             raise ValueError("in time not every graph can be held out; choose another split")
-        if not classify:
-            return self._nested_of_numbers(y, n_outer, n_inner, seed)
-        if self.kind == "random":
-            n_outer = _possible(int(np.unique(y, return_counts=True)[1].min()), n_outer, n_inner)
-            return nested_folds(y, n_outer, min(n_inner, n_outer), seed)
-        n_outer = self.n_folds(len(y), n_outer)
-        groups = check_groups(self.groups, len(y), self.name)
-        splitters = Splitters(min(n_inner, n_outer), n_outer, True, seed)
-        return splitters.rows(_as_targets(y, True), groups)[:-1]
-
-    def _nested_of_numbers(self, y: Array, n_outer: int, n_inner: int, seed: int) -> Folds:
-        """Make the folds that a search of `splitters` has, for one number of each graph."""
-        if len(np.unique(y)) < 2:
-            raise ValueError("the target has one value only; there is nothing to learn")
-        if len(y) < 2 * _LEAST_IN_TWO_FOLDS:
-            raise ValueError(f"{len(y)} graphs are too few for nested folds; add some")
-        # R2 and rank correlation of two or three graphs say little: so folds have about five.
-        n_outer = self.n_folds(len(y), _possible(len(y) // _IN_A_FOLD, n_outer, n_inner))
-        groups = self.groups
-        codes = None if groups is None else check_groups(groups, len(y), self.name)
-        splitters = replace(self.splitters(min(n_inner, n_outer), False, seed), outer=n_outer)
-        return splitters.rows(_as_targets(y, False), codes)[:-1]
+        n, classify, several = len(targets), targets.classify, len(targets.names) > 1
+        y = targets.of_target(0)
+        if several:
+            targets.check_learnable(LEAST_OF_SEVERAL)
+        elif not classify:
+            if len(np.unique(y)) < 2:
+                raise ValueError("the target has one value only; there is nothing to learn")
+            if n < 2 * _LEAST_IN_TWO_FOLDS:
+                raise ValueError(f"{n} graphs are too few for nested folds; add some")
+            # R2 and rank correlation of two or three graphs say little: so folds have about five.
+            n_outer = max(possible_folds(n // _IN_A_FOLD, n_outer), default=2)
+        elif self.kind == "random":
+            fewest = int(np.unique(y, return_counts=True)[1].min())
+            n_outer = max(possible_folds(fewest, n_outer), default=2)
+            left = max(fewest - -(-fewest // n_outer), 2)
+            return nested_folds(y, n_outer, min(n_inner, n_outer, left), seed)
+        n_outer = self.n_folds(n, n_outer)
+        n_inner, groups = min(n_inner, n_outer), self.groups
+        if groups is not None:
+            groups = check_groups(groups, n, self.name)
+        splitters = self.splitters(n_inner, classify, seed, several=several)
+        return replace(splitters, outer=n_outer).rows(targets, groups)[:-1]
 
     def of(self, some: Array) -> Split:
         """Return the split of some of the graphs, which keep their order."""
@@ -515,12 +498,13 @@ class Split:
         return "scaffold split" if self.name == SCAFFOLD else f"split by group ({self.name})"
 
 
-def _possible(n_members: int, n_outer: int, n_inner: int) -> int:
-    """Return the most outer folds, up to `n_outer`, that so many members allow; at least 2."""
-    possible = [
-        k for k in range(2, n_outer + 1) if enough_for_nested_folds(n_members, k, min(k, n_inner))
-    ]
-    return max(possible, default=2)
+def possible_folds(n_members: int, most: int) -> list[int]:
+    """Return the numbers of outer folds, up to `most`, that so many members allow.
+
+    There are as many inner folds, but no more than `N_FOLDS`.
+    """
+    numbers = range(2, most + 1)
+    return [k for k in numbers if enough_for_nested_folds(n_members, k, min(k, N_FOLDS))]
 
 
 def _times(values: Any) -> Array:
@@ -533,21 +517,19 @@ def _times(values: Any) -> Array:
     odd = [i for i, number in enumerate(numbers) if number is None or not np.isfinite(number)]
     if 2 * len(odd) < len(found):
         if odd:
-            raise ValueError(f"the time of graph {odd[0]}, {found[odd[0]]!r}, is no number")
+            raise ValueError(f"the time of graph {odd[0]}, {found[odd[0]]!r}, is not a number")
         times = np.array(numbers, dtype=np.float64)
     else:
-        times = np.array([_date(i, one) for i, one in enumerate(found)])
+        times = np.empty(len(found))
+        for i, one in enumerate(found):
+            try:
+                date = datetime.fromisoformat(str(one).strip()).replace(tzinfo=None)
+                times[i] = date.timestamp()
+            except ValueError:
+                raise ValueError(
+                    f"the time of graph {i}, {one!r}, is neither a number nor a date in ISO "
+                    "format, as 2026-01-31"
+                ) from None
     if len(np.unique(times)) < 2:
         raise ValueError(f"all graphs have one time, {found[0]}; choose another split")
     return times
-
-
-def _date(graph: int, value: Any) -> float:
-    """Seconds of a date, or of a date and time, in ISO format."""
-    try:
-        return datetime.fromisoformat(str(value).strip()).replace(tzinfo=None).timestamp()
-    except ValueError:
-        raise ValueError(
-            f"the time of graph {graph}, {value!r}, is neither a number nor a date in ISO format, "
-            "as 2026-01-31"
-        ) from None

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fdgnn.context import track
+from fdgnn.context import Context
 from fdgnn.datasets import make_random_graphs
 from fdgnn.encoders import GraphReservoir, WLCounts
 from fdgnn.exceptions import KernelError
@@ -22,21 +22,20 @@ class KernelFacts(NamedTuple):
 
 
 def compile_kernels(verbose: bool = False) -> KernelFacts:
-    """Check that all kernels are compiled and run on this machine.
+    """Check that all kernels are compiled and work on this machine.
 
-    They are compiled when fdgnn is installed, so that nothing is left to do here but to try them:
-    each engine's arithmetic beside NumPy's, and the one in use on whole graphs, where the fixed
-    points must be those of the paper's literal loop.
+    They are compiled when fdgnn is installed. This function compares each engine's arithmetic with
+    NumPy's, and fixed points of the engine in use with the paper's literal loop.
 
     Parameters
     ----------
     verbose : bool, default=False
-        Whether progress is shown.
+        Whether to show progress.
 
     Raises
     ------
     KernelError
-        Kernels are missing or give wrong results.
+        Kernels are missing or compute wrong results.
     """
     from fdgnn import kernels
 
@@ -47,7 +46,7 @@ def compile_kernels(verbose: bool = False) -> KernelFacts:
         )
     runs = kernels.runnable_engines()
     steps: list[Callable[[], None]] = [*(partial(_try_engine, name) for name in runs), _try_graphs]
-    for step in track(steps, len(steps), "trying kernels", quiet=not verbose):
+    for step in Context(quiet=not verbose).track(steps, len(steps), "trying kernels"):
         step()
     return KernelFacts(kernels.ENGINE, runs)
 

@@ -1,10 +1,10 @@
 """The inner loops, compiled ahead of time from the C++ in ``src/kernels``.
 
-They are compiled when fdgnn is installed, never when it is used; in a checkout ``make`` compiles
-them again where a source is newer than the installation. On x86-64 the engine is there
-three times: for any processor, for those with AVX2, and for those with AVX-512; the best that this
-machine can run is taken. The environment variable ``FDGNN_ENGINE`` can ask for one of them:
-``plain``, ``avx2`` or ``avx512``.
+They are compiled when fdgnn is installed, never later; in a checkout ``make`` compiles them again
+if a source file is newer than the installation. On x86-64 the engine is there three times: for any
+processor, for those with AVX2, and for those with AVX-512; the best that this machine can run is
+taken. The environment variable ``FDGNN_ENGINE`` can ask for one of them: ``plain``, ``avx2`` or
+``avx512``.
 
 Kernels trust their arguments: arrays are of the documented types, contiguous, and checked before.
 They run without Python's lock and end early, within a second, if the main thread is interrupted
@@ -58,14 +58,14 @@ def missing_engines() -> tuple[str, ...]:
 
 
 def _wide_engines() -> list[str]:
-    """Name the engines beside the plain one for which this processor has the instructions."""
+    """Return the names of engines, except the plain one, that this processor supports."""
     plain = engine_module("plain")
     wide = {"avx2": plain.has_avx2(), "avx512": plain.has_avx512()}
     return [name for name, runs in wide.items() if runs]
 
 
 def _chosen() -> str:
-    """Return the name of the engine that was asked for, or of the best one."""
+    """Return the name of the requested engine, or of the best one."""
     asked, runs = os.environ.get("FDGNN_ENGINE"), runnable_engines()
     if not asked:
         return runs[-1]

@@ -1,4 +1,4 @@
-"""Classes with so few graphs that accuracy says little."""
+"""Classes with so few graphs that accuracy is not informative."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ class Scoring:
 
 
 def accuracy(y: Array, outputs: Floats, weights: Floats | None = None) -> Floats:
-    """Share of graphs for which the winning class is the right one."""
+    """Return the share of graphs for which the winning class is the right one."""
     return np.asarray(np.average(winning_class(outputs) == y, axis=-1, weights=weights))
 
 
 def balanced_accuracy(y: Array, outputs: Floats, weights: Floats | None = None) -> Floats:
-    """Mean over the classes of the share of their graphs that are told right."""
+    """Return the mean recall over the classes."""
     w = _ones(y, weights)
     right = winning_class(outputs) == y
     shares = [(right * (w * (y == c))).sum(axis=-1) / w[y == c].sum() for c in np.unique(y)]
@@ -77,7 +77,7 @@ def roc_auc(y: Array, outputs: Floats, weights: Floats | None = None) -> Floats:
 
 
 def average_precision(y: Array, outputs: Floats, weights: Floats | None = None) -> Floats:
-    """Mean precision over the graphs of the class, each as the last one that is still taken."""
+    """Return the mean precision over the graphs of the class, each at its own threshold."""
     return _over_classes(_average_precision, y, outputs, weights)
 
 
@@ -99,15 +99,14 @@ def f1(y: Array, outputs: Floats, weights: Floats | None = None) -> Floats:
 
 
 def log_loss(y: Array, outputs: Floats, weights: Floats | None = None) -> Floats:
-    """Minus the mean surprise by the true class, at the slope that suits these outputs best."""
+    """Return minus the log loss, at the slope of the logistic function that fits best."""
     flat = outputs.reshape(-1, *outputs.shape[-2:])
-    each = [_log_chance(y, one, _ones(y, weights)) for one in flat]
+    w, each = _ones(y, weights), []
+    for one in flat:
+        chances = probabilities(one, fit_slope(one, y))[np.arange(len(y)), y]
+        logs = np.log(np.maximum(chances, np.finfo(float).tiny))
+        each.append(float(np.average(logs, weights=w)))
     return np.array(each).reshape(outputs.shape[:-2])
-
-
-def _log_chance(y: Array, outputs: Floats, weights: Floats) -> float:
-    chances = probabilities(outputs, fit_slope(outputs, y))[np.arange(len(y)), y]
-    return float(np.average(np.log(np.maximum(chances, np.finfo(float).tiny)), weights=weights))
 
 
 _OneAgainstRest = Callable[[Array, Floats, Floats], Floats]
@@ -167,22 +166,22 @@ def _ties(values: Floats) -> tuple[Array, Array, Array]:
 
 
 def squared_error(y: Array, outputs: Floats, weights: Floats | None = None) -> Floats:
-    """Minus the mean squared error; over several targets, their mean."""
+    """Return minus the mean squared error; over several targets, their mean."""
     return np.asarray(-_mean((outputs - _column(y)) ** 2, weights).mean(axis=-1))
 
 
 def rmse(y: Array, outputs: Floats, weights: Floats | None = None) -> Floats:
-    """Minus the root of the mean squared error; over several targets, their mean."""
+    """Return minus the root of the mean squared error; over several targets, their mean."""
     return np.asarray(-np.sqrt(_mean((outputs - _column(y)) ** 2, weights)).mean(axis=-1))
 
 
 def mae(y: Array, outputs: Floats, weights: Floats | None = None) -> Floats:
-    """Minus the mean absolute error."""
+    """Return minus the mean absolute error."""
     return np.asarray(-_mean(np.abs(outputs - _column(y)), weights).mean(axis=-1))
 
 
 def r2(y: Array, outputs: Floats, weights: Floats | None = None) -> Floats:
-    """Share of the targets' variance that is explained; NaN if they do not vary."""
+    """Return the share of the targets' variance that is explained; NaN if they do not vary."""
     truth = _column(y)
     variance = _mean((truth - _mean(truth, weights)) ** 2, weights)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -274,8 +273,8 @@ def named_scoring(name: str, classify: bool, more: str = "") -> Scoring:
 def is_imbalanced(counts: Array) -> bool:
     """Return whether a class is rare, given how many graphs each has.
 
-    It has less than a tenth of the graphs, and less than half of what it would have if all classes
-    had equally many.
+    A class is rare if it has less than a tenth of the graphs, and less than half of its share in
+    balanced classes.
     """
     share = counts.min() / counts.sum()
     return bool(share < min(RARE, 0.5 / len(counts)))
@@ -313,8 +312,8 @@ def warn_class_imbalance(targets: Targets, handled: bool = False) -> None:
         of = f" of target {name!r}" if name else ""
         more = '; `threshold="f1"` or `class_weight="balanced"` predicts that class more often'
         warnings.warn(
-            f"class {label}{of} has {100 * share:.1f} % of the graphs, so that accuracy says "
-            f"little; models are chosen by ROC AUC instead. `scoring` chooses otherwise"
+            f"class {label}{of} has {100 * share:.1f} % of the graphs, so accuracy is not "
+            f"informative; models are selected by ROC AUC instead. `scoring` overrides this"
             f"{'' if handled else more}",
             ClassImbalanceWarning,
             stacklevel=frames_of_libraries(),

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from fdgnn.arrays import Array, Features, Floats, Ints, blocks
+from fdgnn.arrays import Array, Features, Floats, Ints
 from fdgnn.fitting import FittedModel
 from fdgnn.graphs import GraphBatch
 from fdgnn.linear import KernelReadout
@@ -31,6 +31,7 @@ from fdgnn.targets import Targets, transformed_back
 AT_ONCE = 500  # graphs that are compared with all training graphs together
 _N_NEAREST = 10  # whose errors are averaged
 _NOVELTY, _DISTANCE, _ERROR = 0.3, 0.1, 0.3  # what keeps logarithms finite
+_SHRINKAGE = 1e-3  # a condition with this variance has half the slope of least squares
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +41,10 @@ class Neighbors:
     Attributes
     ----------
     positions : (n_graphs, k) int64
-        Their positions among the training graphs.
+        Their positions among the training graphs; -1 for a graph that has nothing in common with
+        them, and so no neighbors.
     similarities : (n_graphs, k) float64
-        From 0 to 1; the kernel by which the model predicts.
+        From 0 to 1; the kernel by which the model predicts. NaN without neighbors.
     targets : (n_graphs, k), or (n_graphs, k, n_targets)
         Their classes or numbers; None or NaN where a target is unknown.
     ids, smiles : (n_graphs, k) object, or None
@@ -65,10 +67,20 @@ class Neighbors:
         }  # fmt: skip
         return cls(**found)  # type: ignore[arg-type]
 
+    def without(self, graphs: Sequence[int]) -> Neighbors:
+        """Remove the neighbors of some graphs."""
+        rows = list(graphs)
+        self.positions[rows], self.similarities[rows] = -1, np.nan
+        self.targets[rows] = None if self.targets.dtype == object else np.nan
+        for names in (self.ids, self.smiles):
+            if names is not None:
+                names[rows] = None
+        return self
+
 
 @dataclass(frozen=True, eq=False)
 class TrainingGraphs:
-    """The training graphs that a model with kernels keeps, beside their features.
+    """The training graphs that a model with kernels keeps, without their features.
 
     Attributes
     ----------
@@ -190,14 +202,15 @@ def training_conditions(
     A graph is compared with those of other folds. `models` are those with kernels, `errors` are
     (n, n_targets).
     """
-    n, n_targets = errors.shape
+    n_targets = errors.shape[1]
+    if not models:
+        return [conditions(novelty, None, None)] * n_targets
     parts: list[list[Floats]] = [[] for _ in range(n_targets)]
-    for rows in blocks(n, AT_ONCE):
-        compared = None
-        if models:
-            examples = [m.readout.examples[rows] for m in models]  # type: ignore[union-attr]
-            compared = similarities(models, examples)
-            compared[fold[rows, None] == fold] = -1.0
+    kernels: list[Any] = [model.readout for model in models]
+    for panels in zip(*(kernel.training_panels() for kernel in kernels), strict=True):
+        rows = panels[0][0]
+        compared = sum(panel for _, panel in panels) / len(models)
+        compared[fold[rows, None] == fold] = -1.0
         own = None if novelty is None else novelty[rows]
         for t in range(n_targets):
             parts[t].append(conditions(own, compared, errors[:, t]))
@@ -205,9 +218,17 @@ def training_conditions(
 
 
 def fit_difficulty(found: Floats, errors: Floats) -> Floats:
-    """Fit the weights w of conditions (n, n_conditions) to the logarithms of errors (n,)."""
+    """Fit the weights w of conditions (n, n_conditions) to the logarithms of errors (n,).
+
+    The first condition is 1. The others are penalized, because one that hardly differs among the
+    training graphs would otherwise get a weight with which another graph's difficulty is infinite.
+    """
     least = 0.1 * float(np.median(errors)) or 0.1 * float(np.mean(errors)) or 1.0
-    return np.asarray(np.linalg.lstsq(found, np.log(errors + least), rcond=None)[0])
+    means, logs = found.mean(axis=0), np.log(errors + least)
+    centered = found[:, 1:] - means[1:]
+    penalty = _SHRINKAGE * len(found) * np.eye(centered.shape[1])
+    slopes = np.linalg.solve(centered.T @ centered + penalty, centered.T @ (logs - logs.mean()))
+    return np.array([logs.mean() - means[1:] @ slopes, *slopes])
 
 
 def difficulty(found: Floats, weights: Floats) -> Floats:

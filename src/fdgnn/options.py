@@ -31,32 +31,35 @@ class TrainingOptions:
 
     Attributes
     ----------
-    task : {"classification", "regression"}, optional
-        Whether the target has classes or numbers; inferred by default.
+    task : {"classification", "regression"}, default=inferred
+        Classification or regression.
     model : {"auto", "paper", "wl", "union"}
         "auto" is the ensemble of a few base models; "wl" and "union" are ensembles of one kind of
         encoder; "paper" searches the hyperparameters of the paper's model.
     scoring : str, optional
-        Metric that models are chosen by: accuracy, balanced_accuracy, roc_auc, average_precision,
-        f1 or log_loss; for regression r2, rmse, mae or spearman. By default accuracy, with class
-        imbalance roc_auc, and r2.
+        Metric that selects models: accuracy, balanced_accuracy, roc_auc, average_precision, f1 or
+        log_loss; for regression r2, rmse, mae or spearman. The default is accuracy, roc_auc with
+        class imbalance, and r2 for regression.
     threshold : str, optional
         Decision threshold between two classes: the one with the best accuracy, balanced_accuracy
         or f1 (of the rarer class) of out-of-fold predictions. With class imbalance f1 by default.
     class_weight : "balanced", optional
-        Errors on a rare class count more, so that all classes count alike.
+        Weight errors by class, so that all classes have the same total weight.
     transform : {"log10", "pIC50"}, optional
-        Learn positive numbers on a logarithmic scale; pIC50 is that of concentrations in nM.
+        Learn positive numbers on a logarithmic scale; pIC50 is for concentrations in nM.
         Predictions are in the units of the file, scores on the transformed scale.
     handle_unknown : {"ignore", "error"}
         Whether the model ignores vertex labels that no training graph has, with a warning that
         counts the rows, or rejects these rows.
+    molecule_descriptors : {"fast", "all", "none"}
+        Descriptors of molecules in the ensemble: the 121 that RDKit implements in C++, all 217,
+        which take ten times as long, or none.
     search : bool
-        Search the hyperparameters of the paper's model, or take the defaults.
-    n_configurations : int, optional
-        Configurations of the paper's model to try, by default 20.
+        Search the hyperparameters of the paper's model, or use the defaults.
+    n_configurations : int, default=20
+        Configurations of the paper's model to try.
     search_on : int, optional
-        Choose and score models on this many rows, sampled at random; train on all.
+        Select and score models on a random sample of this many rows; train on all.
     settings : mapping
         Parameters that are not searched: of "paper" those of `FDGNNClassifier`; of "wl"
         `n_iterations`, `readout` and `alpha`, which take one model instead of an ensemble.
@@ -74,6 +77,7 @@ class TrainingOptions:
     class_weight: Literal["balanced"] | None = None
     transform: Literal["log10", "pIC50"] | None = None
     handle_unknown: Literal["ignore", "error"] = "ignore"
+    molecule_descriptors: Literal["fast", "all", "none"] = "fast"
     search: bool = True
     n_configurations: int | None = None
     search_on: int | None = None
@@ -84,6 +88,7 @@ class TrainingOptions:
 
     def checked(self, classify: bool) -> Self:
         """Return the options, or raise ValueError for those that a model does not have."""
+        from fdgnn.parameters import Number
         from fdgnn.uncertainty import THRESHOLDS
 
         for name, value in (
@@ -95,10 +100,18 @@ class TrainingOptions:
                 raise ValueError(
                     f"`{given}` is for `model='paper'`; `model={self.model!r}` has no such choice"
                 )
-        for name, least in (("n_configurations", 1), ("search_on", 1)):
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise ValueError(f"{name}={value}: expected an integer, at least {least}")
+        if self.molecule_descriptors != "fast" and self.model != "auto":
+            raise ValueError(
+                f"`molecule_descriptors` is for `model='auto'`; `model={self.model!r}` has no such "
+                "choice"
+            )
+        for name, value, rule in (
+            ("n_configurations", self.n_configurations, Number(1, whole=True, optional=True)),
+            ("search_on", self.search_on, Number(1, whole=True, optional=True)),
+            ("alpha", self.settings.get("alpha"), Number(0, optional=True)),
+        ):
+            if (expected := rule.expected(value)) is not None:
+                raise ValueError(f"{name}={value}: {expected}")
         if self.settings and self.model not in ("paper", "wl"):
             raise ValueError(f"model {self.model!r} has no settings; choose 'paper' or 'wl'")
         for name in ("threshold", "class_weight"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
+from types import MethodType
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,7 +24,7 @@ class Rule(Protocol):
 
 @dataclass(frozen=True)
 class Number:
-    """A finite number, or a whole one, that is at least `least`, and within a limit."""
+    """A finite number or integer that is at least `least`, and within a limit."""
 
     least: float
     whole: bool = False
@@ -34,17 +35,16 @@ class Number:
         """Return what was expected, or None if the value is fine."""
         if value is None and self.optional:
             return None
-        if not self._is_number(value) or not value >= self.least:
+        fine = type(value) is int or (type(value) is float and not self.whole)  # most often
+        if not fine:
+            kind = Integral if self.whole else Real
+            fine = isinstance(value, kind) and not isinstance(value, bool)
+        if not fine or not value >= self.least:
             what = "an integer" if self.whole else "a number"
             return f"expected {what}, at least {self.least:g}"
         if self.whole and value > LARGEST_WHOLE:
             return f"expected at most {LARGEST_WHOLE}"
         return self.most.in_words if self.most.is_below(value) else None
-
-    def _is_number(self, value: Any) -> bool:
-        if type(value) is int or (type(value) is float and not self.whole):  # most often
-            return True
-        return isinstance(value, Integral if self.whole else Real) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)
@@ -95,10 +95,10 @@ def check_parameters(estimator: Any, rules: Mapping[str, Rule]) -> None:
             raise ValueError(f"{name}={value!r}: {expected}")
 
 
-def available_with(
-    condition: Callable[[Any], Any], remedy: str
-) -> Callable[[Callable[..., Any]], Any]:
-    """Return scikit-learn's ``available_if`` with a remedy, the cause of its AttributeError.
+class available_with:  # noqa: N801 - a decorator
+    """Decorator of a method that only some objects have, as scikit-learn's ``available_if``.
+
+    Otherwise, accessing it raises an AttributeError with advice.
 
     Parameters
     ----------
@@ -107,11 +107,19 @@ def available_with(
     remedy : str
         What to do to get the method.
     """
-    from sklearn.utils.metaestimators import available_if
 
-    def check(estimator: Any) -> bool:
-        if not condition(estimator):
-            raise AttributeError(remedy)
-        return True
+    def __init__(self, condition: Callable[[Any], Any], remedy: str) -> None:
+        self.condition, self.remedy = condition, remedy
 
-    return available_if(check)  # type: ignore[no-any-return]
+    def __call__(self, method: Callable[..., Any]) -> Any:
+        """Keep the method."""
+        self.method = method
+        return self
+
+    def __get__(self, owner: Any, kind: type) -> Any:
+        if owner is None:
+            return self.method
+        if not self.condition(owner):
+            name = self.method.__name__
+            raise AttributeError(f"this {kind.__name__} has no {name}: {self.remedy}")
+        return MethodType(self.method, owner)

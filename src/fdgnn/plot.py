@@ -2,8 +2,8 @@
 
 Each function takes a fitted encoder, model or `FDGNNSearchCV`, and graphs of any kind that
 `as_batch` takes. It draws into the given axes, or into a new pyplot figure, and returns the
-Matplotlib axes. Colors are those of Okabe and Ito, which color-blind people can tell apart. Each
-color also has a marker or a line style of its own.
+Matplotlib axes. Colors are those of Okabe and Ito, which color-blind people can distinguish. Each
+color also has a marker or a line style of its own. `fdgnn.draw_explanation` draws attributions.
 """
 
 from __future__ import annotations
@@ -14,27 +14,26 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_regressor
 
-from fdgnn.explanations import explain
-from fdgnn.explanations.drawing import draw_explanation, literal
+from fdgnn.encoders import GraphReservoir
+from fdgnn.explanations.drawing import literal
 from fdgnn.extras import require
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.html.model_views import (
-    Dynamics,
-    dynamics_of,
     encoder_in_words,
     encoder_of,
     features_of,
     fitted,
     graphs_for_curves,
     principal_map,
+    reservoir_of,
     residual_curves,
 )
 from fdgnn.reservoir import contractions
 from fdgnn.stability import spectral_radius
 from fdgnn.tasks import guess_task
 
-__all__ = ["plot_contributions", "plot_convergence", "plot_embedding", "plot_stability"]
+__all__ = ["plot_convergence", "plot_embedding", "plot_stability"]
 
 COLORS = (
     "#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#000000", "#f0e442",
@@ -67,7 +66,7 @@ def plot_convergence(model: Any, graphs: Any, *, ax: Any = None) -> Any:
     >>> ax.get_xlabel()
     'iteration'
     """
-    dynamics, batch = _dynamics(model, graphs)
+    encoder, batch = _reservoir(model, graphs)
     ax = _axes(ax)
     from matplotlib import colormaps
     from matplotlib.ticker import MaxNLocator
@@ -75,23 +74,24 @@ def plot_convergence(model: Any, graphs: Any, *, ax: Any = None) -> Any:
     # Ticks at whole numbers only.
     locator = MaxNLocator("auto", integer=True, min_n_ticks=1, steps=[1, 2, 5, 10])
     ax.xaxis.set_major_locator(locator)
-    certified = contractions(dynamics.reservoir, batch) < 1
+    certified = contractions(encoder.reservoir_, batch) < 1
     shown = graphs_for_curves(certified, np.diff(batch.vertex_offsets))
     colors = [tuple(c) for c in colormaps["viridis"](np.linspace(0, 0.85, len(certified)))]
-    for g, curves in zip(shown, residual_curves(dynamics, batch[shown]), strict=True):
+    for g, curves in zip(shown, residual_curves(encoder, batch[shown]), strict=True):
         for i, curve in enumerate(curves):
             ax.plot(
                 np.arange(1, len(curve) + 1), curve, color=colors[i], alpha=0.8, linewidth=1.3,
                 linestyle="-" if certified[i, g] else "--",
             )  # fmt: skip
-    ax.axhline(dynamics.tol, color="#666666", linewidth=1, linestyle=":")
     ax.set(yscale="log", xlabel="iteration", ylabel=r"change of the states, $\|X_t - X_{t-1}\|_F$")
-    names: list[tuple[str, Any, str]] = [
-        (f"layer {i + 1}", color, "-") for i, color in enumerate(colors)
-    ]
-    names += [("not certified", "#666666", "--")] * (not certified[:, shown].all())
-    for name, color, style in [*names, (f"tolerance {dynamics.tol:g}", "#666666", ":")]:
-        ax.plot([], [], color=color, linestyle=style, label=name)
+    for i, color in enumerate(colors):
+        ax.plot([], [], color=color, label=f"layer {i + 1}")
+    if not certified[:, shown].all():
+        ax.plot([], [], color="#666666", linestyle="--", label="not certified")
+    ax.axhline(
+        encoder.tol, color="#666666", linewidth=1, linestyle=":",
+        label=f"tolerance {encoder.tol:g}",
+    )  # fmt: skip
     ax.legend(frameon=False)
     return ax
 
@@ -148,47 +148,12 @@ def plot_embedding(model: Any, graphs: Any, y: Any = None, *, ax: Any = None) ->
     return ax
 
 
-def plot_contributions(
-    model: Any, graph: Any, *, target: Any = None, labels: Any = None, ax: Any = None
-) -> Any:
-    """Draw a graph with the attributions of its vertices.
-
-    White is the mean attribution of the graph, red is more, blue is less.
-
-    Parameters
-    ----------
-    model : any model of this library, or FDGNNSearchCV
-        Fitted.
-    graph : Graph, or whatever `as_batch` takes a list of
-    target : class label or int, optional
-        The class, or the number of the regressor's output, to explain. The default is the
-        predicted class, or the only output.
-    labels : sequence, optional
-        What to write on the vertices; by default their labels, if they have some.
-    ax : matplotlib Axes, optional
-
-    Examples
-    --------
-    >>> from fdgnn import FDGNNClassifier
-    >>> from fdgnn.datasets import make_motif_graphs
-    >>> from fdgnn.plot import plot_contributions
-    >>> graphs, y = make_motif_graphs(60, random_state=0)
-    >>> ax = plot_contributions(FDGNNClassifier(random_state=0).fit(graphs, y), graphs[0])
-    >>> ax.get_title().split()[0]
-    'Score'
-    """
-    model = fitted(model)
-    batch = as_batch([graph], like=model)
-    found = explain(model, batch, target=target)[0]
-    return draw_explanation(batch[0], found, ax=_axes(ax), labels=labels)
-
-
 def plot_stability(model: Any, graphs: Any, *, ax: Any = None) -> Any:
     r"""Plot which graphs are certified to have one fixed point: rho(\|W_H\|) rho(\|A\|) < 1.
 
     Each point is a graph, at its largest degree k and the product of both spectral radii in the
-    layer where it is largest. The line is rho(W_H) k of Theorem 2; with one connection per neuron
-    and no edge weights, no point is above it.
+    layer where it is largest. The line is rho(W_H) k of Theorem 2; with one connection per unit and
+    no edge weights, no point is above it.
 
     Parameters
     ----------
@@ -208,10 +173,10 @@ def plot_stability(model: Any, graphs: Any, *, ax: Any = None) -> Any:
     >>> [text.get_text() for text in ax.get_legend().get_texts()][-1]
     'certified: 4 of 4'
     """
-    dynamics, batch = _dynamics(model, graphs)
-    bounds = contractions(dynamics.reservoir, batch)
+    encoder, batch = _reservoir(model, graphs)
+    bounds = contractions(encoder.reservoir_, batch)
     worst, k = bounds.max(axis=0), batch.max_degrees
-    layer = dynamics.reservoir.layers[int(bounds.max(axis=1).argmax())]
+    layer = encoder.reservoir_.layers[int(bounds.max(axis=1).argmax())]
     ax = _axes(ax)
     ends = np.array([0.0, max(1.0, k.max()) * 1.05])  # k is 0 where no graph has an arc
     ax.axhspan(0, 1, color="#009e73", alpha=0.07, linewidth=0)
@@ -241,16 +206,16 @@ def plot_stability(model: Any, graphs: Any, *, ax: Any = None) -> Any:
 # ---------------------------------------------------------------------- shared
 
 
-def _dynamics(model: Any, graphs: Any) -> tuple[Dynamics, GraphBatch]:
-    """Return the reservoir of a model, and the graphs as it takes them."""
-    dynamics, model = dynamics_of(model), fitted(model)
-    if dynamics is None:
+def _reservoir(model: Any, graphs: Any) -> tuple[GraphReservoir, GraphBatch]:
+    """Return the reservoir of a model, and the graphs as its input."""
+    found, model = reservoir_of(model), fitted(model)
+    if found is None:
         name = encoder_in_words(encoder_of(model))
         raise TypeError(
             f"the encoder of this model is a {name}, which has no states to converge; give a "
             "model with a GraphReservoir"
         )
-    return dynamics, model._check_graphs(graphs)
+    return found[0], model._check_graphs(graphs)
 
 
 def _axes(ax: Any) -> Any:

@@ -37,10 +37,10 @@ T = TypeVar("T")
 
 
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Base of all records, which are immutable and have no fields but their own.
+    """Base class of all records, which are immutable and reject unknown fields.
 
-    Type checkers want a subclass to say ``frozen=True`` again: ``class X(Record, frozen=True,
-    kw_only=True)``.
+    For type checkers, a subclass repeats ``frozen=True``:
+    ``class X(Record, frozen=True, kw_only=True)``.
     """
 
 
@@ -61,7 +61,7 @@ def decode(content: bytes | str, kind: type[T]) -> T:
     Raises
     ------
     ValueError
-        The text is no JSON, or not of this kind; the message says where.
+        The text is not JSON, or not of this kind; the message locates the error.
     """
     try:
         return msgspec.json.decode(content, type=kind)

@@ -1,25 +1,28 @@
-"""Options for reading graphs (`ReadOptions`), and what was inferred from a file (`InputSchema`).
+"""Options for reading graphs (`ReadOptions`), and what was inferred from them (`InputSchema`).
 
-A file may leave much open: whether ``3`` is a label or a weight shows only beside ``0.5``. An
-`InputSchema` is the same options with nothing left open. A model remembers the schema of its
-training data, so that new files are read in the same way.
+`read_graphs`, `load_tu`, `as_batch` and the command line have these options. A file may leave much
+open: whether ``3`` is a label or a weight shows only beside ``0.5``. An `InputSchema` is the same
+options with nothing left open. A model remembers the schema of its training data, so that new files
+are read in the same way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import msgspec
 from msgspec.structs import replace
 
+from fdgnn.exceptions import DatasetFormatError
 from fdgnn.records import Record
 
 TaskName = Literal["classification", "regression"]
 ModelName = Literal["auto", "paper", "wl", "union"]
 Vertex = Literal["labels", "features", "none"]
 EdgeUse = Literal["ignore", "labels", "weights"]
-VertexChoice = Literal["auto", Vertex, "both"]
+VertexChoice = Literal["auto", Vertex, "both", "either"]
 EdgeChoice = Literal["auto", EdgeUse]
 Atoms = Literal["element", "typed", "rich"]
 Standardize = Literal["parent", "tautomer"]
@@ -44,7 +47,7 @@ _UNDECIDED = (None, "auto", ())
 
 
 class ReadOptions(Record, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True):
-    """Options for reading graphs from a file or folder; the defaults are inferred from the data.
+    """Options for reading graphs; what is not given is inferred from the data.
 
     Parameters
     ----------
@@ -57,32 +60,36 @@ class ReadOptions(Record, frozen=True, kw_only=True, omit_defaults=True, repr_om
     numeric : bool, default=False
         Reject rows whose target is not a number, instead of reading all targets as text.
     censored : {"drop", "bound", "error"}, default="drop"
-        How censored numeric targets such as ``>1995`` are used: their rows are rejected
-        (of several targets, that value is missing), the bounds are taken as values, or an error
-        is raised. A warning counts them.
+        Censored numeric targets such as ``>1995``: reject their rows (with several targets, the
+        value is missing), use the bounds as values, or raise an error. A warning counts them.
     id_column : str, optional
-        Column that names the rows. By default, rows are known by their number, counted from 0, or
-        by their file's name.
+        Column with ids of rows. By default, ids are row numbers, counted from 0, or names of files.
     smiles_column : str, optional
         Column with SMILES; by default the one called ``smiles``, or the only one with that word in
         its name.
     columns : sequence of str, optional
-        Further columns of the file to keep beside the graphs, such as groups, dates or numbers
-        of your own; `GraphTable.columns` has them.
+        Other columns of the file to keep in `GraphTable.columns`, such as groups, dates or numbers.
     strict : bool, default=False
         Raise an error at the first invalid row.
-    vertex : {"auto", "labels", "features", "none", "both"}, default="auto"
-        What is read of vertices. "auto" reads labels if they have one integer or text each, and
-        features otherwise. "both" is for TU datasets: labels become columns of zeros and ones
-        after the features.
+    vertex : {"auto", "labels", "features", "none", "both", "either"}, default="auto"
+        Data of vertices. "auto" reads labels if each vertex has one integer or text, and features
+        otherwise. "both" is for TU datasets and for several vertex attributes: labels are one-hot
+        encoded after the features. In TU datasets "auto" reads both, and "either" only labels, if
+        there are any.
     vertex_attributes : str or sequence of str, optional
-        Attributes of GraphML nodes; by default ``label``, or the only one there is.
+        Attributes of vertices in GraphML files and in graphs of networkx, igraph, PyG and DGL; by
+        default ``label`` (``x`` in PyG and DGL), or the only attribute. If there are several, the
+        one with text has the labels and the others are features; if none has text,
+        the choice "both" of vertex data uses the last one as labels.
     edge_attribute : str, optional
-        Attribute of GraphML edges; by default ``weight`` or ``label``, if all edges have it.
+        Attribute of edges in GraphML files and in graphs of networkx, igraph, PyG and DGL; by
+        default ``label`` (``edge_attr`` in PyG and DGL) and ``weight`` (``edge_weight``), if all
+        edges have them. ``"edge_attr[2]"`` selects one of
+        several numbers per edge, counted from 0.
     edge_labels : {"auto", "ignore", "labels", "weights"}, default="auto"
-        How values on edges are used: not at all, as labels, or as weights. "auto" reads one real
-        number per edge as its weight. Integers and text, and the types of bonds, are labels if all
-        rows can be read so, and are ignored otherwise.
+        Values on edges: ignore them, or read them as labels or as weights. "auto" reads one real
+        number per edge as its weight, and integers, text and types of bonds as labels, if this is
+        possible for all rows.
     atoms : {"element", "typed", "rich"}, optional
         Labels or features of atoms: the element as a label; a label of the atom's type
         (the default), which is the element, its neighbors, hydrogens and charge, and whether it
@@ -90,21 +97,19 @@ class ReadOptions(Record, frozen=True, kw_only=True, omit_defaults=True, repr_om
     directed : bool, optional
         Whether edges have a direction. By default the file decides; tables are read as undirected.
     standardize : {"parent", "tautomer"}, optional
-        Replace each molecule by its largest fragment, without charges; "tautomer" also takes its
-        canonical tautomer, which is slow.
+        Replace each molecule by its largest fragment, neutralized; "tautomer" also replaces it by
+        its canonical tautomer, which is slow.
     stereo : bool, optional
-        Distinguish mirror images and cis from trans: labels of atoms include R or S, types of
-        bonds E or Z. By default they do not.
+        Distinguish stereoisomers: labels of atoms include R or S, and types of bonds E or Z.
     descriptors : sequence of str, optional
-        Columns that describe whole graphs, for models to use beside these: numbers, or text for
-        categories; cells may be empty.
+        Columns with graph-level features: numbers, or text for categories; cells may be empty.
     categories : sequence of str, optional
-        Descriptors whose numbers are codes of categories.
+        Columns among the descriptors whose numbers are codes of categories.
 
     Raises
     ------
     ValueError
-        An option has no such value, or two options contradict each other.
+        An option has an invalid value, or two options contradict each other.
     """
 
     format: str | None = None
@@ -126,13 +131,23 @@ class ReadOptions(Record, frozen=True, kw_only=True, omit_defaults=True, repr_om
     descriptors: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, options: ReadOptions | None, changes: Mapping[str, Any]) -> ReadOptions:
+        """Return options with single ones changed by name."""
+        for name in changes.keys() - set(cls.__struct_fields__):
+            nearest = difflib.get_close_matches(name, cls.__struct_fields__, n=1)
+            hint = f"did you mean {nearest[0]!r}? " if nearest else ""
+            names = ", ".join(cls.__struct_fields__)
+            raise TypeError(f"there is no option {name!r}; {hint}the options are {names}")
+        options = options or DEFAULT_OPTIONS
+        return replace(options, **changes) if changes else options
+
     def __post_init__(self) -> None:
         for name in ("columns", "vertex_attributes", "descriptors", "categories"):
-            given = getattr(self, name)
-            names = (given,) if isinstance(given, str) else tuple(given or ())
+            names = _names(name, getattr(self, name) or ())
             msgspec.structs.force_setattr(self, name, names)
         if self.target is not None and not isinstance(self.target, str):
-            msgspec.structs.force_setattr(self, "target", tuple(self.target))
+            msgspec.structs.force_setattr(self, "target", _names("target", self.target))
         for name, allowed in CHOICES.items():
             check_choice(name, getattr(self, name), allowed)
         twice = [name for i, name in enumerate(self.targets) if name in self.targets[:i]]
@@ -186,6 +201,8 @@ class ReadOptions(Record, frozen=True, kw_only=True, omit_defaults=True, repr_om
                     f"`{name}` is {given!r}, but the model's training data was read with "
                     f"{known[name]!r}; leave `{name}` out"
                 )
+        if schema.weighted:  # read beside whatever else edges have
+            known["edge_labels"] = "auto"
         if self.smiles_column is not None and schema.source != "molecules":
             raise ValueError(
                 f"`smiles_column` is {self.smiles_column!r}, but the model's training data was "
@@ -201,7 +218,7 @@ class ReadOptions(Record, frozen=True, kw_only=True, omit_defaults=True, repr_om
 class InputSchema(
     ReadOptions, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True
 ):
-    """Input schema: the options with which graphs were read, complete, and what the data has.
+    """Input schema: all options with which graphs were read, and the kind of their data.
 
     Attributes
     ----------
@@ -217,10 +234,12 @@ class InputSchema(
     n_features : int or None
         Features per vertex in the data, if there are any.
     edge_kind : {"number", "text"} or None
-        What edges carry, unless it is ignored.
+        Kind of the values on edges, unless they are ignored.
     edge_width : int or None
         Entries per edge, unless they are ignored. Several entries that are labels are joined to
         one text.
+    weighted : bool
+        Whether edges have both weights and labels.
     pairs : bool
         Whether ``edge_index`` lists (source, target) pairs, rather than sources and targets.
     label_columns : tuple
@@ -238,6 +257,7 @@ class InputSchema(
     n_features: int | None = None
     edge_kind: Literal["number", "text"] | None = None
     edge_width: int | None = None
+    weighted: bool = False
     pairs: bool = False
     label_columns: tuple[str | int, ...] = ()
 
@@ -263,7 +283,9 @@ class InputSchema(
         """Return the same schema, for a model that does not use labels of edges."""
         if self.edge_labels != "labels":
             return self
-        return replace(self, edge_labels="ignore", edge_kind=None, edge_width=None)
+        return replace(
+            self, edge_labels="ignore", edge_kind=None, edge_width=None, edge_attribute=None
+        )
 
     @property
     def in_words(self) -> str:
@@ -287,7 +309,7 @@ class InputSchema(
     def edges_in_words(self) -> str:
         """The data of edges that is read."""
         if self.edge_labels == "ignore":
-            return "nothing"
+            return "one weight per edge" if self.weighted else "nothing"
         whole = self.edge_labels == "labels" and self.edge_kind == "number"
         kind = "integer" if whole else self.edge_kind
         if self.edge_width == 1:
@@ -295,11 +317,29 @@ class InputSchema(
         return f"{self.edge_width} {kind}s per edge"
 
 
+def _names(option: str, given: Any) -> tuple[str, ...]:
+    """Return one name or several as a tuple."""
+    names = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else (*given,)
+    for name in names:
+        if not isinstance(name, str):
+            raise ValueError(f"`{option}` has {name!r}, expected the name of a column, a text")
+    return names
+
+
 def check_choice(name: str, value: Any, allowed: Sequence[Any]) -> None:
     """Raise ValueError if an argument has none of the allowed values."""
     if value not in allowed:
         names = ", ".join(str(choice) for choice in allowed if choice is not None)
         raise ValueError(f"{name}={value!r}: expected one of {names}")
+
+
+def check_no_molecules(name: str, options: ReadOptions) -> None:
+    """Raise DatasetFormatError if an option is for molecules, where there are none."""
+    for choice in ("standardize", "stereo"):
+        if getattr(options, choice):
+            raise DatasetFormatError(
+                f"{name}: `{choice}` is for molecules, and there are none; leave `{choice}` out"
+            )
 
 
 def schema_of(like: Any) -> InputSchema | None:
@@ -321,3 +361,6 @@ def schema_of(like: Any) -> InputSchema | None:
             f"the model's input_schema_ is a {type(found).__name__}, expected an InputSchema"
         )
     return found
+
+
+DEFAULT_OPTIONS = ReadOptions()

@@ -15,6 +15,7 @@ the others. Predictions run in threads of their own, so that a large request doe
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import logging
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("fdgnn.service")
 
 MODEL_VARIABLE = "FDGNN_SERVICE_MODEL"  # by which workers find the model, with their options
+_SECONDS_TO_SEND = 10  # the body of a request
 _SECONDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # of the histogram of requests
 
 Value = str | float | int | bool | None
@@ -93,7 +95,9 @@ class Health(Struct):
 class Problem(Struct):
     """Why a request as a whole is rejected."""
 
-    type: Literal["invalid_request", "too_large", "too_many_rows", "not_found", "internal"]
+    type: Literal[
+        "invalid_request", "timeout", "too_large", "too_many_rows", "not_found", "internal"
+    ]
     message: str
 
 
@@ -139,7 +143,7 @@ class Service:
             request = msgspec.json.decode(body, type=PredictRequest)
         except (ValueError, RecursionError) as error:
             raise RequestError(422, "invalid_request", str(error)) from None
-        rows, format = _rows_of(request)
+        rows = _rows_of(request)
         if limits.MAX_REQUEST_ROWS.is_below(len(rows)):
             what = f"{len(rows)} rows; {limits.MAX_REQUEST_ROWS.in_words}"
             raise RequestError(413, "too_many_rows", what)
@@ -147,7 +151,7 @@ class Service:
             return PredictResponse([], self.name)
         lines = io.StringIO("".join(json.dumps(row) + "\n" for row in rows))
         try:
-            table = read_graphs(lines, like=self.predictor.model, format=format)
+            table = read_graphs(lines, like=self.predictor.model, format="jsonl")
             found = self.predictor.predict(table)
         except (FDGNNError, ValueError) as error:
             raise RequestError(422, "invalid_request", printable(str(error))) from None
@@ -159,11 +163,6 @@ class Service:
         for reject in found.rejects:
             answers[reject.row] = {"error": RowError("invalid_row", printable(reject.reason))}
         return PredictResponse(answers, self.name)
-
-    def observe_rows(self, response: PredictResponse) -> None:
-        """Count the rows of a request."""
-        self.counts["rows"] += len(response.predictions)
-        self.counts["invalid_rows"] += sum("error" in row for row in response.predictions)
 
     def observe(self, seconds: float, status: int) -> None:
         """Count a request."""
@@ -191,8 +190,8 @@ class Service:
         return "\n".join(lines) + "\n"
 
 
-def _rows_of(request: PredictRequest) -> tuple[list[dict[str, Any]], str]:
-    """Return the rows of a request as those of a table, and the format of the table."""
+def _rows_of(request: PredictRequest) -> list[dict[str, Any]]:
+    """Return the rows of a request as those of a table of JSON lines."""
     if (request.smiles is UNSET) == (request.graphs is UNSET):
         raise RequestError(422, "invalid_request", "give either `smiles` or `graphs`")
     if not isinstance(request.smiles, UnsetType):
@@ -205,7 +204,7 @@ def _rows_of(request: PredictRequest) -> tuple[list[dict[str, Any]], str]:
             raise RequestError(422, "invalid_request", what)
         for row, value in zip(rows, values, strict=True):
             row.setdefault(name, value)
-    return rows, "jsonl"
+    return rows
 
 
 # ---------------------------------------------------------------------- HTTP
@@ -216,6 +215,7 @@ def create_app(service: Service | None = None) -> Starlette:
     require("starlette", "serve", "The HTTP service")
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
+    from starlette.requests import ClientDisconnect
     from starlette.responses import Response
     from starlette.routing import Route
 
@@ -232,7 +232,8 @@ def create_app(service: Service | None = None) -> Starlette:
     async def predict(request: Request) -> Response:
         body = await _body(request)
         found = await run_in_threadpool(answering.predict, body)
-        answering.observe_rows(found)
+        answering.counts["rows"] += len(found.predictions)
+        answering.counts["invalid_rows"] += sum("error" in row for row in found.predictions)
         return answer(found)
 
     async def health(_: Request) -> Response:
@@ -252,11 +253,14 @@ def create_app(service: Service | None = None) -> Starlette:
                 response: Response = await handler(request)
             except RequestError as error:
                 response = answer(Problem(error.type, str(error)), error.status)  # type: ignore[arg-type]
+            except ClientDisconnect:
+                response = Response(status_code=499)  # nobody reads it; for the log and metrics
             except Exception:
                 logger.exception("request failed")
                 response = answer(Problem("internal", "the request failed; see the log"), 500)
+            finally:
+                answering.in_progress -= 1
             seconds = time.perf_counter() - start
-            answering.in_progress -= 1
             answering.observe(seconds, response.status_code)
             facts = {"path": request.url.path, "status": response.status_code}
             logger.info("request", extra={"facts": facts | {"ms": round(1e3 * seconds, 2)}})
@@ -282,11 +286,16 @@ def create_app(service: Service | None = None) -> Starlette:
 async def _body(request: Request) -> bytes:
     """Read the body of a request up to the limit of its size."""
     chunks, size = [], 0
-    async for chunk in request.stream():
-        size += len(chunk)
-        if limits.MAX_REQUEST_BYTES.is_below(size):
-            raise RequestError(413, "too_large", limits.MAX_REQUEST_BYTES.in_words)
-        chunks.append(chunk)
+    try:
+        async with asyncio.timeout(_SECONDS_TO_SEND):
+            async for chunk in request.stream():
+                size += len(chunk)
+                if limits.MAX_REQUEST_BYTES.is_below(size):
+                    raise RequestError(413, "too_large", limits.MAX_REQUEST_BYTES.in_words)
+                chunks.append(chunk)
+    except TimeoutError as error:
+        message = f"the request was not sent within {_SECONDS_TO_SEND} s"
+        raise RequestError(408, "timeout", message) from error
     return b"".join(chunks)
 
 
@@ -325,6 +334,7 @@ def openapi_schema() -> dict[str, Any]:
 
 
 _REJECTED = {
+    408: "The body was not sent in time",
     413: "Too many bytes or rows",
     422: "Not a request that the model can take",
     500: "The service failed",
@@ -335,6 +345,8 @@ def serve(
     path: str | os.PathLike[str], *, host: str, port: int, n_workers: int, coverage: float | None
 ) -> None:
     """Serve a model until SIGINT or SIGTERM; requests that have begun are answered first."""
+    if not host:
+        raise ValueError("`host` is empty; name an address, such as 127.0.0.1")
     uvicorn = require("uvicorn", "serve", "The HTTP service")
     service = Service(path, coverage)  # an error comes here, before there are processes
     os.environ[MODEL_VARIABLE] = json.dumps([os.fspath(Path(path).resolve()), coverage])

@@ -9,8 +9,8 @@ with 1; ``docs/explanation/stability.md`` has the proofs.
 `certificates` (componentwise)        ``rho(|W_H|) rho(|A|) < 1``  suffices for that graph
 ====================================  =======================================================
 
-With one connection per neuron, ``rho(|W_H|) = rho(W_H)``, and ``rho(A) <= k``: there the
-necessary condition is also sufficient.
+With one connection per unit, ``rho(|W_H|) = rho(W_H)``, and ``rho(A) <= k``: there the necessary
+condition is also sufficient.
 """
 
 from __future__ import annotations
@@ -18,27 +18,28 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from fdgnn.arrays import dense
 from fdgnn.graphs import Array, Floats, GraphBatch
 from fdgnn.limits import MAX_DENSE_UNITS
 
-LARGE_BLOCK = 64  # neurons, from which a bound takes the place of eigenvalues
+LARGE_BLOCK = 64  # units; larger blocks have a bound instead of eigenvalues
 MOST_STEPS, PATIENCE, PROGRESS = 1000, 10, 1e-7  # of the bound; it ends when ten steps bring little
 FLOOR = 1e-150  # keeps x positive where a part fades beside a larger one
 
 
 def spectral_radius(matrix: sp.csr_array | Array) -> float:
-    r"""Largest absolute eigenvalue, from the strongly connected components of the wiring.
+    r"""Return the largest absolute eigenvalue, from the strongly connected components.
 
-    A matrix is block triangular over its components, so its eigenvalues are those of the
-    diagonal blocks. With one connection per neuron each block is a single cycle. Its eigenvalues
-    are all of one size, the geometric mean of \|w\| along the cycle, which is exact.
+    A matrix is block triangular over its components, so its eigenvalues are those of the diagonal
+    blocks. With one connection per unit each block is a single cycle. Its eigenvalues are all of
+    one size, the geometric mean of \|w\| along the cycle, which is exact.
     """
     W = _csr(matrix)
     return _radius(W.indptr, W.indices, W.data)
 
 
 def wiring_radii(sources: Array, values: Array) -> Floats:
-    """The same for layers (L, H, C), with C entries in each row: their columns and values."""
+    """Return radii of layers (L, H, C), with C entries in each row: their columns and values."""
     from fdgnn.kernels import cycle_radii
 
     radii = np.asarray(cycle_radii(sources, values))
@@ -57,35 +58,29 @@ def _radius(indptr: Array, indices: Array, values: Array) -> float:
     order, offsets = strong_components(*wiring)
     n_arcs, log_sums = inner_arcs(*wiring, values.astype(np.float64), order, offsets)
     sizes = np.diff(offsets)
-    cycles = n_arcs == sizes  # as many arcs as neurons: one cycle
+    cycles = n_arcs == sizes  # the same number of arcs and units: one cycle
     radius = float(np.exp(log_sums[cycles] / sizes[cycles]).max(initial=0.0))
     for c in np.flatnonzero(n_arcs > sizes):
         b = order[offsets[c] : offsets[c + 1]]
         block = sp.csr_array((values, indices, indptr), (len(order), len(order)))[b][:, b]
-        radius = max(radius, _block_radius(block))
+        if block.shape[0] > LARGE_BLOCK and (block.data >= 0).all():
+            radius = max(radius, _upper_bound(block))
+            continue
+        # Eigenvalues of a dense matrix take the square of its size in memory, and the cube in time.
+        if MAX_DENSE_UNITS.is_below(block.shape[0]):
+            raise ValueError(
+                f"{block.shape[0]} units read each other by several connections; "
+                f"{MAX_DENSE_UNITS.in_words}; use fewer units, or n_connections=1"
+            )
+        radius = max(radius, float(np.abs(np.linalg.eigvals(block.toarray())).max()))
     return radius
 
 
-def _block_radius(block: sp.csr_array) -> float:
-    """The radius of a strongly connected block; a close upper bound if it is large.
-
-    Eigenvalues of a dense matrix take the square of its size in memory, and the cube in time.
-    """
-    if block.shape[0] > LARGE_BLOCK and (block.data >= 0).all():
-        return _upper_bound(block)
-    if MAX_DENSE_UNITS.is_below(block.shape[0]):
-        raise ValueError(
-            f"{block.shape[0]} neurons read each other by several connections; "
-            f"{MAX_DENSE_UNITS.in_words}; take fewer units, or n_connections=1"
-        )
-    return float(np.abs(np.linalg.eigvals(block.toarray())).max())
-
-
 def _upper_bound(block: sp.csr_array) -> float:
-    """An upper bound of the radius of a non-negative block, mostly to six digits.
+    """Return an upper bound of the radius of a non-negative block, mostly to six digits.
 
     For any positive x, rho(B) <= max_v (B x)_v / x_v (Collatz-Wielandt). Under x <- (B + s I) x
-    the bound never rises, and it comes to the radius: a strongly connected B + s I is primitive.
+    the bound never rises, and converges to the radius: a strongly connected B + s I is primitive.
     """
     shift = float(np.asarray(block.sum(axis=1)).max()) / 2
     x, bound, last = np.ones(block.shape[0]), np.inf, np.inf
@@ -111,17 +106,17 @@ def _csr(matrix: sp.csr_array | Array) -> sp.csr_array:
 
 
 def sufficient_condition(recurrent_weights: sp.csr_array | Array, degree: float) -> float:
-    """Theorem 1: ``||W_H|| k``; below 1, every graph of degree k has one fixed point."""
-    return float(np.linalg.norm(_dense(recurrent_weights), 2)) * degree
+    """Return ``||W_H|| k`` (theorem 1): below 1, every graph of degree k has one fixed point."""
+    return float(np.linalg.norm(dense(recurrent_weights), 2)) * degree
 
 
 def necessary_condition(recurrent_weights: sp.csr_array | Array, degree: float) -> float:
-    """Theorem 2: ``rho(W_H) k``; above 1, a k-regular graph without input is not stable."""
+    """Return ``rho(W_H) k`` (theorem 2): above 1, a k-regular graph without input is unstable."""
     return spectral_radius(recurrent_weights) * degree
 
 
 def certificates(recurrent_weights: sp.csr_array | Array, graphs: GraphBatch) -> Floats:
-    """``rho(|W_H|) rho(|A|)`` of each graph; below 1, that graph has one fixed point.
+    """Return ``rho(|W_H|) rho(|A|)`` of each graph; below 1, that graph has one fixed point.
 
     Returns
     -------
@@ -168,7 +163,3 @@ def state_distances(
 def _distance(X: Floats, Z: Floats, graphs: GraphBatch) -> Floats:
     squares = np.square(X - Z).sum(axis=1)
     return np.sqrt(np.add.reduceat(squares, graphs.vertex_offsets[:-1]))
-
-
-def _dense(matrix: sp.csr_array | Array) -> Array:
-    return matrix.toarray() if sp.issparse(matrix) else np.asarray(matrix)

@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Number
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from fdgnn.arrays import Array, Floats, Ints, is_unknown, largest_of
@@ -73,17 +72,17 @@ class Target:
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """The targets of graphs, a column each; indexing selects graphs.
+    """Targets of graphs, one column for each target; indexing selects graphs.
 
     Attributes
     ----------
     names : tuple of str
     values : (n_graphs, n_targets)
-        Class codes, -1 where the class is unknown; or numbers, NaN where they are unknown.
+        Class codes, -1 for missing labels; or numbers, NaN for missing values.
     classes : tuple of arrays, or None
         The classes of each target; None for numeric targets.
     flat : bool
-        Whether y was one-dimensional, so that predictions are as well.
+        Whether y was one-dimensional; predictions then are, too.
     transform : str or None
         The scale of numeric values, one of `TRANSFORMS`.
     """
@@ -236,54 +235,53 @@ def read_targets(
     if isinstance(y, Targets):
         y.check_learnable()
         return y.transformed(transform)
-    width = n_columns(y)
-    if classify and (width or 1) == 1 and not isinstance(y, Mapping):
-        classes, codes = number_classes(class_labels(y, graphs))
-        return Targets(("",), codes[:, None], (classes,), flat=True)
-    if width is None:
-        found = Targets(("",), real_targets(y, graphs)[:, None], flat=True)
-        return found.transformed(transform)
     found = class_targets(y, graphs) if classify else number_targets(y, graphs)
-    found.check_learnable()
+    if not found.flat:
+        found.check_learnable()
+    elif classify:
+        check_two_classes(found.of_target(0))
     return found.transformed(transform)
 
 
 def class_targets(y: Any, graphs: GraphBatch) -> Targets:
-    """Read several columns of class labels, None or NaN where they are unknown."""
-    names, columns = _columns(y, graphs)
-    _check_column_types(y)
-    read = [_classes(name, column) for name, column in zip(names, columns, strict=True)]
-    return Targets(
-        names, np.stack([codes for codes, _ in read], axis=1), tuple(each for _, each in read)
-    )
+    """Read class labels; None or NaN are unknown ones of several columns, else an error."""
+    if n_columns(y) == 1 and not isinstance(y, Mapping):
+        check_label_types(y)
+        y = column_or_1d(y, warn=True)
+    columns = _columns(y, graphs)
+    codes, classes = zip(*(column.classes() for column in columns), strict=True)
+    names = tuple(column.name for column in columns)
+    return Targets(names, np.stack(codes, axis=1), classes, flat=columns[0].flat)
 
 
 def number_targets(y: Any, graphs: GraphBatch) -> Targets:
-    """Read several columns of numbers, None or NaN where they are unknown."""
-    names, columns = _columns(y, graphs)
-    read = [_numbers(name, column) for name, column in zip(names, columns, strict=True)]
-    return Targets(names, np.stack(read, axis=1))
+    """Read numbers; None or NaN are unknown ones of several columns, else an error."""
+    n_columns(y)  # or else it has no shape
+    columns = _columns(y, graphs)
+    values = np.stack([column.numbers() for column in columns], axis=1)
+    return Targets(tuple(column.name for column in columns), values, flat=columns[0].flat)
 
 
 def targets_like(known: Sequence[Target], y: Any, graphs: GraphBatch) -> Targets:
     """Read targets for a fitted model, coded by the model's classes.
 
-    A class that the model does not know has a code beyond its own.
+    A class that is unknown to the model has a code beyond its own.
     """
     if isinstance(y, Targets):
         return y
-    names, columns = _columns(y, graphs)
-    if len(names) != len(known):
-        raise ValueError(f"y has {len(names)} columns, but the model has {len(known)} targets")
+    columns = _columns(y, graphs)
+    if len(columns) != len(known):
+        raise ValueError(f"y has {len(columns)} columns, but the model has {len(known)} targets")
     if known[0].classes is None:
         return number_targets(y, graphs).transformed(known[0].transform)
     found = []
-    for name, column, target in zip(names, columns, known, strict=True):
-        codes, classes = _classes(name, column)
+    for column, target in zip(columns, known, strict=True):
+        codes, classes = column.classes()
         assert target.classes is not None
         number = {label: c for c, label in enumerate(target.classes.tolist())}
         own = [number.get(label, len(number)) for label in classes.tolist()]
         found.append(np.append(own, -1)[codes])  # unknown values have the code -1
+    names = tuple(column.name for column in columns)
     classes_of = tuple(target.classes for target in known if target.classes is not None)
     return Targets(names, np.stack(found, axis=1).astype(np.int64), classes_of)
 
@@ -296,82 +294,127 @@ def n_columns(y: Any) -> int | None:
         return len(y)
     if hasattr(y, "columns"):  # a data frame
         return len(y.columns)
-    shape = np.shape(y)
+    try:
+        shape = np.shape(y)
+    except ValueError:
+        raise ValueError("y has rows of different lengths; give as many values per graph") from None
     return shape[1] if len(shape) == 2 else None
 
 
-def _columns(y: Any, graphs: GraphBatch) -> tuple[tuple[str, ...], list[Array]]:
-    """Names of the columns, and the columns with an entry for each graph."""
+class _Column(NamedTuple):
+    """The values of one target as the user gives them, and as an array with one for each graph.
+
+    The values of a flat y are all known; those of one of several columns may be None or NaN.
+    """
+
+    name: str
+    given: Any
+    values: Array
+    flat: bool
+
+    @property
+    def who(self) -> str:
+        """The target in messages."""
+        return "y" if self.flat else f"target {self.name!r}"
+
+    def known(self) -> Mask:
+        """Return whether an entry is neither None nor NaN; raise ValueError if a flat y lacks one.
+
+        Infinite numbers are errors.
+        """
+        values, real = self.values, self.values.dtype.kind == "f"
+        if values.dtype.kind not in "fO":
+            return np.ones(len(values), dtype=bool)
+        bad = (
+            ~np.isfinite(values)
+            if real
+            else np.array([*map(is_unknown, values.tolist())], dtype=bool)
+        )
+        known, what = ~bad, "NaN or infinite" if real else "missing"
+        if not self.flat and real:
+            known, bad, what = ~np.isnan(values), np.isinf(values), "infinite"
+        if bad.any() and (self.flat or real):
+            where = f"y[{np.argmax(bad)}]"
+            where = where if self.flat else f"{self.who} of graph {np.argmax(bad)}"
+            raise ValueError(f"{where} is {what}; leave such graphs out")
+        return known
+
+    def classes(self) -> tuple[Ints, Array]:
+        """Return the class code of each graph, -1 where the class is unknown, and the classes."""
+        if self.values.dtype.kind not in "iubU" or not isinstance(self.given, np.ndarray):
+            check_label_types(self.given, self.who)
+        known, labels = self.known(), self.values
+        if labels.dtype.kind not in "iubU":
+            found = labels[known].tolist()
+            labels = np.array(found) if found else np.empty(0, dtype=np.int64)
+        if labels.dtype.kind not in "biufU":
+            raise ValueError(f"{self.who} has values that are neither numbers nor text")
+        if labels.dtype.kind == "f":
+            if not (labels == np.round(labels)).all():
+                part = labels[labels != np.round(labels)][0]
+                raise ValueError(
+                    f"{self.who} has the value {part:g}, but classes are whole numbers or text; "
+                    "for regression, take a regressor"
+                )
+            if not self.flat:  # whole numbers beside NaN can be nothing but reals
+                labels = labels.astype(np.int64)
+        classes, found = number_classes(labels)
+        codes = np.full(len(known), -1, dtype=np.int64)
+        codes[known] = found
+        return codes, classes
+
+    def numbers(self) -> Floats:
+        """Return the numbers, NaN where they are unknown."""
+        numbers = np.full(len(self.values), np.nan)
+        known = self.known()
+        try:
+            if self.values.dtype.kind in "mM":
+                raise TypeError("dates")
+            numbers[known] = self.values[known].astype(np.float64)
+        except (TypeError, ValueError) as error:
+            text = first_text(self.values[known].tolist())
+            if text is None:
+                raise ValueError(f"{self.who} has values that are not numbers") from error
+            commas = number_in(text.replace(",", ".")) is not None
+            remedy = "write decimal points" if commas else "for classes, take AutoGraphClassifier"
+            raise ValueError(
+                f"{self.who} has text, such as {cut(text, 40)!r}, but a regressor learns numbers; "
+                f"{remedy}"
+            ) from error
+        self._replace(values=numbers[known]).known()  # numbers among objects may be infinite
+        if MAX_NUMBER.is_below(largest := largest_of(numbers[known])):
+            raise ValueError(
+                f"{self.who} has the number {largest:g}; {MAX_NUMBER.in_words}; rescale it"
+            )
+        return numbers
+
+
+def _columns(y: Any, graphs: GraphBatch) -> list[_Column]:
+    """Return the targets in y, each with an entry for each graph."""
     if isinstance(y, Mapping) or hasattr(y, "columns"):
         keys = list(y) if isinstance(y, Mapping) else list(y.columns)
-        columns = [as_given(y[key]) for key in keys]
-        names = tuple(map(str, keys))
+        columns = [_Column(str(key), y[key], as_given(y[key]), False) for key in keys]
     else:
         table = as_given(y)
-        columns = list(table.T) if table.ndim > 1 else [table]
-        names = tuple(map(str, range(len(columns))))
-    if len(names) == 0:
+        if table.ndim < 2:
+            columns = [_Column("", y, table, True)]
+        elif table.ndim > 2:
+            raise ValueError(
+                f"y has shape {table.shape}; expected (n_graphs,) or (n_graphs, n_targets)"
+            )
+        else:
+            given = table.T if isinstance(y, np.ndarray) else zip(*y, strict=True)
+            pairs = enumerate(zip(given, table.T, strict=True))
+            columns = [_Column(str(t), own, values, False) for t, (own, values) in pairs]
+    if not columns:
         raise ValueError("y has no columns; give at least one target")
+    names = [column.name for column in columns]
     if len(set(names)) < len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
         raise ValueError(f"y has several columns called {twice!r}; give each its own name")
     for column in columns:
-        check_one_each(graphs, column)
-    return names, columns
-
-
-def _check_column_types(y: Any) -> None:
-    """Raise ValueError if a column mixes types that NumPy would convert."""
-    if isinstance(y, Mapping) or hasattr(y, "columns"):
-        for key in y if isinstance(y, Mapping) else y.columns:
-            check_label_types(y[key], f"target {str(key)!r}")
-    elif not isinstance(y, np.ndarray):
-        for t, column in enumerate(zip(*y, strict=True)):
-            check_label_types(column, f"target '{t}'")
-
-
-def _known(column: Array) -> Mask:
-    """Whether an entry is neither None nor NaN."""
-    if column.dtype.kind == "f":
-        return np.asarray(~np.isnan(column))
-    if column.dtype.kind != "O":
-        return np.ones(len(column), dtype=bool)
-    return np.array([not is_unknown(value) for value in column.tolist()], dtype=bool)
-
-
-def _classes(name: str, column: Array) -> tuple[Ints, Array]:
-    """Class code of each graph, -1 where the class is unknown, and the classes."""
-    check_label_types(column, f"target {name!r}")
-    known = _known(column)
-    values = column[known].tolist()
-    labels: Array = np.array(values) if values else np.empty(0, dtype=np.int64)
-    if labels.dtype.kind not in "biufU":
-        raise ValueError(f"target {name!r} has values that are neither numbers nor text")
-    if labels.dtype.kind == "f":
-        if not (labels == np.round(labels)).all():
-            part = labels[labels != np.round(labels)][0]
-            raise ValueError(
-                f"target {name!r} has the value {part:g}, but classes are whole numbers or text; "
-                "for regression, take a regressor"
-            )
-        labels = labels.astype(np.int64)  # whole numbers beside NaN can be nothing but reals
-    classes, found = np.unique(labels, return_inverse=True)
-    codes = np.full(len(column), -1, dtype=np.int64)
-    codes[known] = found
-    return codes, classes
-
-
-def _numbers(name: str, column: Array) -> Floats:
-    known = _known(column)
-    numbers = np.full(len(column), np.nan)
-    try:
-        numbers[known] = column[known].astype(np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"target {name!r} has values that are not numbers") from None
-    if np.isinf(numbers).any():
-        first = int(np.argmax(np.isinf(numbers)))
-        raise ValueError(f"target {name!r} of graph {first} is infinite; leave such values out")
-    return numbers
+        check_one_each(graphs, column.values)
+    return columns
 
 
 # ---------------------------------------------------------------------- classes
@@ -400,33 +443,6 @@ def winning_class(outputs: Floats) -> Array:
     if outputs.shape[-1] == 1:
         return (outputs[..., 0] > 0).astype(np.intp)
     return np.asarray(np.argmax(outputs, axis=-1))
-
-
-def class_labels(y: Any, graphs: GraphBatch) -> Array:
-    """Return y as class labels (n_graphs,), or raise ValueError unless it has two at least."""
-    # Integers, truth values and strings are class labels without a closer look.
-    y = without_pandas_integers(y)
-    plain = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "iubU"
-    given, y = y, y if plain else column_or_1d(y, warn=True)
-    check_one_each(graphs, y)
-    if not plain:
-        check_known(y)
-        check_known(as_given(given))
-        check_label_types(given)
-        check_classification_targets(y)
-    check_two_classes(y)
-    return np.asarray(y)
-
-
-def without_pandas_integers(y: Any) -> Any:
-    """Return nullable integers or booleans of pandas as NumPy's; scikit-learn makes them reals."""
-    dtype = getattr(y, "dtype", None)
-    if dtype is None or isinstance(dtype, np.dtype) or getattr(dtype, "kind", "") not in "iub":
-        return y
-    missing = np.asarray(y.isna()) if hasattr(y, "isna") else np.zeros(len(y), dtype=bool)
-    if missing.any():
-        raise ValueError(f"y[{int(np.argmax(missing))}] is missing; leave such graphs out")
-    return np.asarray(y, dtype=dtype.numpy_dtype if hasattr(dtype, "numpy_dtype") else None)
 
 
 def check_label_types(y: Any, name: str = "y") -> None:
@@ -473,37 +489,15 @@ def _kind_of_label(label_type: type) -> str:
 
 
 def as_given(values: Any) -> Array:
-    """Make an array of values, of objects where text stands beside NaN, which is no text."""
+    """Convert values to an array, of objects if text and NaN are mixed."""
     found = np.asarray(values)
     if found.dtype.kind != "U" or isinstance(values, np.ndarray):
         return found
     return np.asarray(values, dtype=object)
 
 
-def real_targets(y: Any, graphs: GraphBatch) -> Floats:
-    """Return y as finite numbers (n_graphs,), or raise ValueError."""
-    try:
-        targets = np.asarray(y, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        text = first_text(y)
-        if text is None:
-            raise
-        commas = number_in(text.replace(",", ".")) is not None
-        remedy = "write decimal points" if commas else "for classes, take AutoGraphClassifier"
-        raise ValueError(
-            f"y has text, such as {cut(text, 40)!r}, but a regressor learns numbers; {remedy}"
-        ) from error
-    check_one_each(graphs, targets)
-    if targets.ndim > 1:
-        raise ValueError(f"y has shape {targets.shape}; expected (n_graphs,) or (n_graphs, q)")
-    check_known(targets)
-    if MAX_NUMBER.is_below(largest := largest_of(targets)):
-        raise ValueError(f"y has the number {largest:g}; {MAX_NUMBER.in_words}; rescale y")
-    return targets
-
-
 def first_text(y: Any) -> str | None:
-    """Return the first text in a list that is no number; None if there is none."""
+    """Return the first text in a list that is not a number; None if there is none."""
     for each in y:
         if isinstance(each, str):
             try:
@@ -537,16 +531,11 @@ def sample_weights(
     if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
         raise ValueError("sample_weight: expected finite numbers, at least 0 and not all 0")
     _check_scale(weights, "sample_weight")
-    if class_weight is not None:
-        weights = weights * _weights_of_classes(class_weight, y)
-    return np.asarray(weights)
-
-
-def _weights_of_classes(class_weight: Any, y: Any) -> Floats:
-    """The weight of each sample's class."""
-    classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    if class_weight is None:
+        return weights
+    classes, codes, counts = np.unique(np.asarray(y), return_inverse=True, return_counts=True)
     if isinstance(class_weight, str) and class_weight == "balanced":
-        return np.asarray((len(codes) / (len(classes) * counts))[codes])
+        return np.asarray(weights * (len(codes) / (len(classes) * counts))[codes])
     if not isinstance(class_weight, Mapping):
         raise ValueError(
             f"class_weight={class_weight!r}: expected 'balanced', a dictionary or None"
@@ -558,11 +547,11 @@ def _weights_of_classes(class_weight: Any, y: Any) -> Floats:
     if not (np.isfinite(each).all() and (each > 0).all()):
         raise ValueError("class_weight: expected finite numbers above 0")
     _check_scale(each, "class_weight")
-    return each[codes]
+    return np.asarray(weights * each[codes])
 
 
 def _check_scale(weights: Floats, what: str) -> None:
-    """Refuse weights that are all next to nothing, or so large that their sum is infinite."""
+    """Reject weights that are all next to nothing, or so large that their sum is infinite."""
     largest = float(weights.max())
     if MAX_NUMBER.is_below(largest) or MAX_NUMBER.is_below(1 / largest):
         raise ValueError(
@@ -572,23 +561,11 @@ def _check_scale(weights: Floats, what: str) -> None:
 
 
 def check_two_classes(y: Array) -> None:
-    """Raise ValueError unless there is something to tell apart."""
+    """Raise ValueError unless there are at least two classes."""
     if len(y) == 0:
         raise ValueError("there are no classes; a classifier needs at least two")
     if (y == y[0]).all():
         raise ValueError(f"y has one class only ({y[0]!s}); a classifier needs at least two")
-
-
-def check_known(y: Array) -> None:
-    """Raise ValueError if an entry of y is missing, or a number that is NaN or infinite."""
-    if y.dtype.kind == "f":
-        known, what = np.isfinite(y).reshape(len(y), -1).all(axis=1), "NaN or infinite"
-    elif y.dtype.kind == "O":
-        known, what = np.array([not is_unknown(value) for value in y.tolist()]), "missing"
-    else:
-        return
-    if not known.all():
-        raise ValueError(f"y[{int(np.argmin(known))}] is {what}; leave such graphs out")
 
 
 def check_one_each(graphs: GraphBatch, y: Array) -> None:

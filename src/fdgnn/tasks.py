@@ -38,9 +38,24 @@ def table_targets(table: GraphTable, task: TaskName | None = None) -> tuple[Grap
         raise GraphError(f"none of the {table.n_rows} rows can be used{first}")
     if table.y is None:
         raise DatasetFormatError("it is not known which column is the target; name it by `target`")
-    if table.targets:
-        return table.graphs, _of_columns(table, table.graphs, task)
-    return table.graphs, one_target(table.y, task or guess_task(table.y))
+    if not table.targets:
+        return table.graphs, one_target(table.y, task or guess_task(table.y))
+    # Several columns: all are classes, or all are numbers.
+    columns = dict(zip(table.targets, table.y.T, strict=True))
+    if task is None:
+        kinds: dict[TaskName, str] = {}
+        for name, column in columns.items():
+            known = np.array([value for value in column.tolist() if value is not None])
+            kinds.setdefault(guess_task(known), name)
+        if len(kinds) > 1:
+            raise DatasetFormatError(
+                f"the targets are of two kinds: {kinds['classification']!r} has classes, and "
+                f"{kinds['regression']!r} numbers; fit them separately, or set `task` to one kind "
+                "for all"
+            )
+        task = next(iter(kinds))
+    targets = class_targets if task == "classification" else number_targets
+    return table.graphs, targets(columns, table.graphs)
 
 
 def one_target(y: Array, task: TaskName) -> Targets:
@@ -51,38 +66,11 @@ def one_target(y: Array, task: TaskName) -> Targets:
     if task == "classification":
         classes, codes = number_classes(y)
         return Targets(("",), codes[:, None], (classes,), flat=True)
-    return Targets(("",), as_numbers(y)[:, None], flat=True)
-
-
-def _of_columns(table: GraphTable, graphs: GraphBatch, task: TaskName | None) -> Targets:
-    """Return the targets of several columns; all are classes, or all are numbers."""
-    assert table.y is not None
-    columns = dict(zip(table.targets, table.y.T, strict=True))
-    if task is None:
-        kinds = {name: guess_task(_known(column)) for name, column in columns.items()}
-        if len(set(kinds.values())) > 1:
-            classes, numbers = (
-                next(name for name, kind in kinds.items() if kind == wanted)
-                for wanted in ("classification", "regression")
-            )
-            raise DatasetFormatError(
-                f"the targets are of two kinds: {classes!r} has classes, and {numbers!r} numbers; "
-                "fit them apart, or say by `task` what all of them are"
-            )
-        task = next(iter(kinds.values()))
-    return (class_targets if task == "classification" else number_targets)(columns, graphs)
-
-
-def _known(column: Array) -> Array:
-    return np.array([value for value in column.tolist() if value is not None])
-
-
-def as_numbers(y: Array) -> Array:
-    """Return targets as numbers, or raise DatasetFormatError."""
     try:
-        return y.astype(np.float64)
+        numbers = y.astype(np.float64)
     except ValueError:
         raise DatasetFormatError(
             "the target is text, but regression needs numbers; choose classification, or a column "
             "with numbers"
         ) from None
+    return Targets(("",), numbers[:, None], flat=True)

@@ -1,6 +1,6 @@
 """Untrusted text made safe for terminals and spreadsheets, shortened text, and counts.
 
-Ids, labels and names of classes come from files, and a file can hold any character: some move the
+Ids, labels and names of classes come from files, which can contain any character: some move the
 cursor of a terminal, and some make a spreadsheet run a formula.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
 
@@ -102,6 +102,16 @@ def agreeing(n: int, one: str, many: str) -> str:
     '1 of 30 rows is new'
     """
     return one if n == 1 else many
+
+
+def listed(names: Iterable[object]) -> str:
+    """Join names as a sentence has them.
+
+    >>> listed(["a", "b", "c"])
+    'a, b and c'
+    """
+    items = [str(name) for name in names]
+    return " and ".join([", ".join(items[:-1]), items[-1]]) if len(items) > 1 else "".join(items)
 
 
 def reason_of(error: Exception) -> str:

@@ -27,7 +27,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 def n_threads(n_jobs: int | None) -> int:
     """Return the number of threads for `n_jobs`, as joblib defines it.
 
-    None is 1, unless a ``joblib.parallel_config`` says otherwise.
+    None means 1, unless ``joblib.parallel_config`` overrides this.
     """
     return int(joblib.effective_n_jobs(n_jobs))
 
@@ -93,16 +93,19 @@ def one_blas_thread() -> Iterator[None]:
     closes restores what was there before the first.
     """
     with _lock:
-        if not _holders:
+        first = not _holders
+        if first:
             _usual[:] = [library.get_num_threads() for library in _blas_libraries()]
         _holders.append(get_ident())
-        _set_blas_threads()
+        if first:
+            _set_blas_threads()
     try:
         yield
     finally:
         with _lock:
             _holders.remove(get_ident())
-            _set_blas_threads()
+            if not _holders:
+                _set_blas_threads()
 
 
 def with_one_blas_thread(method: Method) -> Method:

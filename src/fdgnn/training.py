@@ -22,13 +22,21 @@ from fdgnn.estimators import (
     GraphClassifier,
     GraphRegressor,
 )
-from fdgnn.evaluation.duplicates import duplicates_note
 from fdgnn.evaluation.record import Evaluation
 from fdgnn.evaluation.run import EvaluationRun, EvaluationTask
 from fdgnn.evaluation.scores import baseline_note, described_search, evaluation_of_search, plain
-from fdgnn.folds import N_FOLDS, TEST, Folds, LastFold, Split, enough_for_nested_folds
+from fdgnn.evaluation.splits import duplicates_note
+from fdgnn.folds import (
+    LEAST_OF_SEVERAL,
+    N_FOLDS,
+    TEST,
+    Folds,
+    LastFold,
+    Split,
+    possible_folds,
+)
 from fdgnn.graphs import GraphBatch
-from fdgnn.metrics import OF_CLASSES, Scoring, rare_class
+from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, Scoring, rare_class
 from fdgnn.neighbors import as_text
 from fdgnn.options import TrainingOptions
 from fdgnn.selection.search import FDGNNSearchCV
@@ -39,11 +47,10 @@ MANY = 5_000  # graphs beyond which one outer fold is scored, not all
 SKEWED = 30.0  # largest value over median, from which on a logarithm is suggested
 N_CONFIGURATIONS = 20  # of a search for the paper's model
 PAPER_ESTIMATORS = 3  # random initializations of the paper's model
-_LEAST_OF_SEVERAL = 4  # graphs of each class of each target, so that two nested folds have one each
 
 
 def new_model(options: TrainingOptions, classify: bool) -> Any:
-    """Return the estimator that is asked for, not fitted."""
+    """Return the requested estimator, not fitted."""
     options.checked(classify)
     given, own = dict(options.settings), dict[str, Any](random_state=options.seed)
     own["probability" if classify else "intervals"] = True
@@ -61,25 +68,44 @@ def new_model(options: TrainingOptions, classify: bool) -> Any:
         return (GraphClassifier if classify else GraphRegressor)(encoder, readout, **own)
     candidates = "all" if options.model == "auto" else options.model
     auto = AutoGraphClassifier if classify else AutoGraphRegressor
+    which = options.molecule_descriptors
+    own["descriptors"] = None if which == "none" else which
     return auto(candidates, handle_unknown=options.handle_unknown, **own)
+
+
+def check_model(options: TrainingOptions) -> None:
+    """Raise ValueError for a wrong value of an option, before any graph is read."""
+    if options.task is None and options.scoring not in (None, *OF_CLASSES, *OF_NUMBERS):
+        raise ValueError(
+            f"scoring={options.scoring!r}: expected one of {', '.join(OF_CLASSES)} for classes, or "
+            f"one of {', '.join(OF_NUMBERS)} for regression"
+        )
+    likely = "regression" if options.scoring in OF_NUMBERS else "classification"
+    new_model(options, (options.task or likely) == "classification")._check_parameters()
 
 
 def new_search(targets: Targets, options: TrainingOptions, context: Context) -> FDGNNSearchCV:
     """Return a search; without one, cross-validation of a model with default parameters."""
-    base, seed = new_model(options, targets.classify), options.seed
     n_folds = _n_folds(targets, options.split)
     several = len(targets.names) > 1
-    split = options.split.splitters(n_folds, targets.classify, seed, several)
+    split = options.split.splitters(n_folds, targets.classify, options.seed, several)
     outer = LastFold(split.outer) if len(targets) > MANY else split.outer
+    return _search(options, targets.classify, context, cv=split.inner, outer_cv=outer)
+
+
+def _search(
+    options: TrainingOptions, classify: bool, context: Context, **folds: Any
+) -> FDGNNSearchCV:
+    """Return a search with these splitters, or for `evaluate_folds` without any."""
+    base = new_model(options, classify)
     return FDGNNSearchCV(
-        base, cv=split.inner, outer_cv=outer, scoring=options.scoring, random_state=seed,
-        n_jobs=context.n_jobs, verbose=not context.quiet, work_dir=options.work_dir,
-        **_searched(base, options),
+        base, scoring=options.scoring, random_state=options.seed, n_jobs=context.n_jobs,
+        verbose=not context.quiet, work_dir=options.work_dir, **folds, **_searched(base, options),
     )  # fmt: skip
 
 
 def _searched(base: Any, options: TrainingOptions) -> dict[str, Any]:
-    """Return the parameters of a search that leaves alone what is given."""
+    """Return the parameters of a search, without those that are given."""
     given = options.settings
     found: dict[str, Any] = {}
     if options.model != "paper" and not given:
@@ -102,7 +128,7 @@ def _searched(base: Any, options: TrainingOptions) -> dict[str, Any]:
 
 
 def sample_of(targets: Targets, n: int | None, seed: int) -> Ints | None:
-    """Draw so many graphs, in their order, with all classes alike; None if that is all of them."""
+    """Draw a stratified sample of graphs, in their order; None if it has all graphs."""
     if n is None or n >= len(targets):
         return None
     order: Any = np.random.default_rng(seed).permutation(len(targets))
@@ -115,7 +141,7 @@ def _n_folds(targets: Targets, split: Split) -> int:
     """Return five folds, or fewer where a class or the groups are too few for that."""
     classify, several = targets.classify, len(targets.names) > 1
     if several:
-        targets.check_learnable(_LEAST_OF_SEVERAL)
+        targets.check_learnable(LEAST_OF_SEVERAL)
     each = []
     for t, name in enumerate(targets.names):
         values, counts = np.unique(targets.of_target(t), return_counts=True)
@@ -126,7 +152,7 @@ def _n_folds(targets: Targets, split: Split) -> int:
         who = f"a class of target {name!r}" if several else f"class {values[counts.argmin()]!s}"
         each.append((int(counts.min() if classify else counts.sum() // 2), who))
     fewest, who = min(each)
-    folds = [k for k in range(2, N_FOLDS + 1) if enough_for_nested_folds(fewest, k, k)]
+    folds = possible_folds(fewest, N_FOLDS)
     if folds:
         return split.n_folds(len(targets), folds[-1])
     if not classify:
@@ -153,21 +179,18 @@ def imbalance_note(targets: Targets, scoring: Scoring, threshold: str | None) ->
             continue
         name, share = found
         of = f" of target {target.name!r}" if target.name else ""
-        whose = _positive(targets) if scoring.name in ("f1", "average_precision") else ""
+        classes: Any = target.classes if len(targets.names) == 1 else ()
+        whose = ""
+        if scoring.name in ("f1", "average_precision") and len(classes) == 2:
+            whose = f" of class {classes[1]}"  # whose precision and recall they are
         text = f"class {name}{of} has {100 * share:.1f} % of the graphs: "
-        text += f"{scoring.words}{whose} chooses models"
+        text += f"{scoring.words}{whose} selects models"
         if threshold is not None:
             whose = " of that class" if threshold == "f1" else ""
             text += ", and the decision threshold is the one with the best "
             text += f"{OF_CLASSES[threshold].words}{whose}"
         return text
     return None
-
-
-def _positive(targets: Targets) -> str:
-    """Name the class of which precision and recall are: of two, the second in their order."""
-    classes: Any = targets.each[0].classes if len(targets.names) == 1 else ()
-    return f" of class {classes[1]}" if len(classes) == 2 else ""
 
 
 # ---------------------------------------------------------------------- training
@@ -190,9 +213,9 @@ def train(
     graphs, targets
     options : TrainingOptions, optional
     smiles : sequence of str, optional
-        Where the graphs are molecules: what they were read from, for the baseline.
+        SMILES of graphs that are molecules, for the baseline.
     ids : sequence, optional
-        What the graphs are called, for `neighbors` of the model.
+        Ids of the graphs, for `neighbors` of the model.
     dataset : str
         The name of the graphs.
     context : Context, optional
@@ -298,22 +321,6 @@ def _tested_by(folds: Folds) -> Ints:
 # ---------------------------------------------------------------------- evaluation
 
 
-def evaluation_folds(
-    targets: Targets, split: Split, seed: int, n_outer: int = 10, n_inner: int = N_FOLDS
-) -> Folds:
-    """Return nested folds in which each graph is tested once.
-
-    There are fewer folds where a class, the groups or the graphs are too few.
-    """
-    if len(targets.names) == 1:
-        y = targets.of_target(0) if targets.classify else targets.values[:, 0]
-        return split.nested(y, n_outer, n_inner, seed, targets.classify)
-    targets.check_learnable(_LEAST_OF_SEVERAL)
-    n_outer = split.n_folds(len(targets), n_outer)
-    inner = split.splitters(min(n_inner, n_outer), targets.classify, seed, several=True)
-    return replace(inner, outer=n_outer).rows(targets, split.groups)[:-1]
-
-
 @dataclass(frozen=True, eq=False)
 class NestedEvaluation:
     """A model of `TrainingOptions`, evaluated by nested cross-validation.
@@ -333,13 +340,13 @@ class NestedEvaluation:
     def described(self) -> Evaluation:
         """The evaluation without results."""
         assert self.options.scoring is not None
-        search = self._search(None, Context())
+        search = _search(self.options, self.task.targets.classify, Context())
         return described_search(search, self.task, self.options.model, self.options.scoring)
 
     def run(self, parts: Path | None, context: Context) -> EvaluationRun:
         """Evaluate the model, with checkpoints in a directory."""
         start, targets = time.perf_counter(), self.task.targets
-        search = self._search(parts, context)
+        search = _search(replace(self.options, work_dir=parts), targets.classify, context)
         search.evaluate_folds(self.task.graphs, targets, self.task.folds)
         run = evaluation_of_search(
             search, self.task, name=self.options.model, n_jobs=context.n_jobs
@@ -353,11 +360,3 @@ class NestedEvaluation:
             command=context.command,
         )
         return replace(run, evaluation=evaluation)
-
-    def _search(self, parts: Path | None, context: Context) -> FDGNNSearchCV:
-        base = new_model(self.options, self.task.targets.classify)
-        return FDGNNSearchCV(
-            base, scoring=self.options.scoring, random_state=self.options.seed,
-            n_jobs=context.n_jobs, verbose=not context.quiet, work_dir=parts,
-            **_searched(base, self.options),
-        )  # fmt: skip

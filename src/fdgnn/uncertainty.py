@@ -149,7 +149,7 @@ def best_threshold(
 ) -> float:
     """Cut outputs (n, 1) where the metric is best; among equals, nearest to zero.
 
-    F1 is that of the rarer class, whichever of the two it is.
+    F1 is that of the rarer class.
 
     Cuts lie in the middle between neighboring outputs. Of many outputs about a thousand are
     tried, at equal numbers of graphs.
@@ -170,7 +170,7 @@ def best_threshold(
 
 @dataclass(frozen=True, eq=False)
 class FittedTarget(Target):
-    """One target of a fitted model, and what was learned from out-of-fold predictions of it.
+    """One target of a fitted model, with calibration learned from out-of-fold predictions.
 
     All methods take the outputs (n_graphs, q) of this target alone, NaN where there are none.
 

@@ -25,13 +25,14 @@ from weakref import WeakSet
 
 import joblib
 
+from fdgnn.threads import one_blas_thread
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
 TERMINATED = 128 + signal.SIGTERM  # exit status, as shells report it
 _SECONDS_TO_CLEAN_UP = 5.0
 _SECONDS_TO_UNWIND = 15.0
-_SECONDS_TO_LAUNCH = 2.0
 _SECONDS_BETWEEN_CHECKS = 0.5
 _pools: WeakSet[WorkerPool] = WeakSet()
 
@@ -54,20 +55,13 @@ class WorkerPool(ProcessPoolExecutor):
 
     def terminate(self) -> None:
         """Terminate all workers now; the tasks that are left fail."""
-        # Else another thread may launch some that are not terminated. A launch takes no time,
-        # unless a new worker does not read what it is sent: a pipe may hold one page only.
-        if not self._launching.acquire(timeout=_SECONDS_TO_LAUNCH):
-            _kill_children()
-            self._launching.acquire()
-        try:
+        with self._launching:  # else another thread may launch some that are not terminated
             self._terminated = list((self._processes or {}).values())
             # A thread of this pool may be writing to a full queue, or reading a result of which a
             # worker has sent a part. It blocks forever while this process holds the other end.
             for queue, end in (("_call_queue", "_reader"), ("_result_queue", "_writer")):
                 if (made := getattr(self, queue, None)) is not None:
                     getattr(made, end).close()
-        finally:
-            self._launching.release()
         for process in self._terminated:
             process.terminate()
 
@@ -176,6 +170,7 @@ def parallel(n_jobs: int | None, **options: Any) -> joblib.Parallel:
 
 # ---------------------------------------------------------------------- in the workers
 
+_task: list[Callable[[Any], Any]] = []
 _running = False  # whether a task of a `WorkerPool` is running in this process
 
 
@@ -228,3 +223,14 @@ def _run(function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         os._exit(TERMINATED)  # an executor would go on to the next task
     finally:
         _running = False
+
+
+def start_task(task: Callable[[Any], Any]) -> None:
+    """Keep the task of this worker process, which is sent once and not with each item."""
+    _task.append(task)
+
+
+def run_task(item: Any) -> Any:
+    """Run the task of this worker process on an item."""
+    with one_blas_thread():
+        return _task[0](item)

@@ -1,13 +1,13 @@
 // How far the states of a reservoir can be from the fixed point when its components stop moving.
 //
-// On a symmetric graph with rho = rho(|A|), let e_h = |x_h - x*_h| be the errors of the neurons of a layer
-// and d_h those of what they apply tanh to, where |.| is the Euclidean norm over vertices. Then
+// On a symmetric graph with rho = rho(|A|), let e_h = |x_h - x*_h| be the errors of the units of a layer
+// and d_h the errors of the arguments of tanh, where |.| is the Euclidean norm over vertices. Then
 //
 //     d = rho |W_H| e + |W_I| e_below + r       and       e_h <= f_h d_h,
 //
-// where r_h is what neuron h has not yet seen of its sources. A neuron that is evaluated once has r_h = 0.
+// where r_h is the change of its sources since unit h was evaluated. A unit that is evaluated once has r_h = 0.
 // In a component that is swept, r_h comes from the sources that moved after h was evaluated for the last
-// time: if the checked neurons moved by m in the last sweep, r_h <= rho |W_H[h, those]| m.
+// time: if the checked units moved by m in the last sweep, r_h <= rho |W_H[h, those]| m.
 //
 // Before states are known, f_h = 1, because tanh has a slope of at most 1. `ErrorBound` solves the
 // equations for this, with m = 1; its solution is the amplification of a graph.
@@ -18,7 +18,7 @@
 //     e <= d (1 - x x*) <= d (1 - x^2 + |x| e) <= d (1 - x^2) + d e,   so   e <= d (1 - x^2) / (1 - d)
 //
 // if d < 1. With s_h, the largest 1 - x^2 over the vertices of the graph, and because 1 / (1 - d) is at
-// most 1 + 2 d for d <= 1/2, f_h = min(1, s_h (1 + 2 d_h)) if d_h <= 1/2, else 1. Where neurons form one
+// most 1 + 2 d for d <= 1/2, f_h = min(1, s_h (1 + 2 d_h)) if d_h <= 1/2, else 1. Where units form one
 // cycle, d_h is first bounded with f = 1. `SlopeBound` does this for the graphs of a block.
 #pragma once
 
@@ -68,8 +68,8 @@ class ErrorBound {
 
     // Errors of one component, all that it reads outside being known.
     bool solve(i64 layer, i64 c, double rho) {
-        const Span<const i64> neurons = every.neurons_of(c);
-        for (i64 h : neurons) {
+        const Span<const i64> units = every.units_of(c);
+        for (i64 h : units) {
             sources[h] = 0.0;
             if (every.n_checked[c] > 0) errors[h] = 0.0;
             if (layer == 0) continue;
@@ -78,12 +78,12 @@ class ErrorBound {
                 sources[h] += std::abs(in.values[h][k]) * below[in.sources[h][k]];
         }
         if (every.n_checked[c] == 0) {
-            errors[neurons[0]] = swept(layer, neurons[0], rho);
+            errors[units[0]] = swept(layer, units[0], rho);
             return true;
         }
-        if (every.is_cycle(c)) return go_around(layer, neurons, rho);
-        add_residuals(layer, neurons, rho);
-        return sweep(layer, neurons, rho);
+        if (every.is_cycle(c)) return go_around(layer, units, rho);
+        add_residuals(layer, units, rho);
+        return sweep(layer, units, rho);
     }
 
     double swept(i64 layer, i64 h, double rho) const {
@@ -94,14 +94,14 @@ class ErrorBound {
         return total;
     }
 
-    // Solve a cycle. Its checked neuron is the first, and is evaluated once more at the end, so that only
-    // the second has not seen its move. Errors are linear in that of the first neuron, here zero at first.
-    bool go_around(i64 layer, Span<const i64> neurons, double rho) {
-        const i64 m = neurons.size;
+    // Solve a cycle. Its first unit is checked, and evaluated once more at the end, so that only the
+    // second was evaluated before its move. Errors are linear in the first unit's, here zero at first.
+    bool go_around(i64 layer, Span<const i64> units, double rho) {
+        const i64 m = units.size;
         double gain = 1.0, error = 0.0;
         for (i64 j = 1; j <= m; j++) {
-            const i64 h = neurons[j % m];
-            const double weight = rho * std::abs(inner_weight(layer, h, neurons[j - 1]));
+            const i64 h = units[j % m];
+            const double weight = rho * std::abs(inner_weight(layer, h, units[j - 1]));
             sources[h] =
                 swept(layer, h, rho) + (j == 1 ? weight : 0.0);  // all but the error before
             steps[h] = weight;
@@ -110,15 +110,15 @@ class ErrorBound {
         }
         if (!(gain < 1.0)) return false;
         error /= 1.0 - gain;
-        errors[neurons[0]] = error;
+        errors[units[0]] = error;
         for (i64 j = 1; j < m; j++) {
-            error = steps[neurons[j]] * error + sources[neurons[j]];
-            errors[neurons[j]] = error;
+            error = steps[units[j]] * error + sources[units[j]];
+            errors[units[j]] = error;
         }
         return true;
     }
 
-    // The weight with which a neuron of a cycle reads the one before it.
+    // The weight with which a unit of a cycle reads the one before it.
     double inner_weight(i64 layer, i64 h, i64 before) const {
         const Wiring<double> W = weights.recurrent(layer);
         i64 k = 0;
@@ -126,14 +126,14 @@ class ErrorBound {
         return W.values[h][k];
     }
 
-    // Neurons of a denser component are evaluated in order, and all are checked. What they read is older
+    // Units of a denser component are evaluated in order, and all are checked. What they read is older
     // than its sources where these were evaluated later, or are themselves.
-    void add_residuals(i64 layer, Span<const i64> neurons, double rho) {
+    void add_residuals(i64 layer, Span<const i64> units, double rho) {
         const Wiring<double> W = weights.recurrent(layer);
         std::vector<i64> time(errors.size(), -1);
-        for (i64 j = 0; j < neurons.size; j++) time[neurons[j]] = j;
-        for (i64 j = 0; j < neurons.size; j++) {
-            const i64 h = neurons[j];
+        for (i64 j = 0; j < units.size; j++) time[units[j]] = j;
+        for (i64 j = 0; j < units.size; j++) {
+            const i64 h = units[j];
             double square = 0.0;
             for (i64 k = 0; k < W.sources.columns; k++)
                 if (time[W.sources[h][k]] >= j) square += W.values[h][k] * W.values[h][k];
@@ -145,10 +145,10 @@ class ErrorBound {
     // Sweep from zero. The sweep is linear and has no negative entries, so where one moves all errors by
     // at most `ratio` times what the one before did, all later ones together move them by at most
     // ratio / (1 - ratio) times that.
-    bool sweep(i64 layer, Span<const i64> neurons, double rho) {
+    bool sweep(i64 layer, Span<const i64> units, double rho) {
         for (i64 n = 0; n < MOST_ERROR_SWEEPS; n++) {
             double least = std::numeric_limits<double>::infinity(), ratio = 0.0;
-            for (i64 h : neurons) {
+            for (i64 h : units) {
                 const double error = swept(layer, h, rho), step = error - errors[h];
                 if (step > 0.0) {
                     const double own = steps[h] > 0.0 ? step / steps[h] : 2.0;
@@ -161,7 +161,7 @@ class ErrorBound {
             if (!(ratio < 1.0)) continue;  // NaN, too
             const double rest = ratio / (1.0 - ratio);
             if (rest > 1e-2 && rest > 1.1 * least / (1.0 - least)) continue;
-            for (i64 h : neurons) errors[h] += rest * steps[h];
+            for (i64 h : units) errors[h] += rest * steps[h];
             return true;
         }
         return false;
@@ -224,7 +224,7 @@ class SlopeBound {
         std::fill_n(squares.begin(), n, 0.0f);
     }
 
-    // Bound the error of a neuron that was evaluated once, with the slopes at its states.
+    // Bound the error of a unit that was evaluated once, with the slopes at its states.
     void evaluate(i64 h, const Columns& slopes) {
         float* RESTRICT e = here()[h];
         float* RESTRICT total = squares.data();
@@ -247,24 +247,24 @@ class SlopeBound {
     }
 
     // Bound the errors of a cycle that moved by `moved` in its last sweep; slopes(h) are those at the
-    // states of a neuron.
+    // states of a unit.
     template <class Slopes>
-    void solve_cycle(Span<const i64> neurons, const Columns& moved, Slopes slopes) {
-        const i64 m = neurons.size;
+    void solve_cycle(Span<const i64> units, const Columns& moved, Slopes slopes) {
+        const i64 m = units.size;
         const float* RESTRICT radius = rho;
         for (i64 j = 1; j <= m; j++) {
-            const i64 h = neurons[j % m];
+            const i64 h = units[j % m];
             float* RESTRICT term = terms[h];
             float* RESTRICT gain = gains[h];
             const float* RESTRICT move = moved.data();
-            const float w = find_terms(h, neurons[j - 1], term), unseen = j == 1 ? 1.0f : 0.0f;
+            const float w = find_terms(h, units[j - 1], term), unseen = j == 1 ? 1.0f : 0.0f;
             each([&](i64 k) {
                 gain[k] = radius[k] * w;
                 term[k] += unseen * gain[k] * move[k];
             });
         }
-        go_around(neurons);
-        for (i64 h : neurons) {
+        go_around(units);
+        for (i64 h : units) {
             const float* RESTRICT slope = slopes(h).data();
             const float* RESTRICT d = here()[h];
             float* RESTRICT gain = gains[h];
@@ -275,9 +275,9 @@ class SlopeBound {
                 term[k] *= f;
             });
         }
-        go_around(neurons);
+        go_around(units);
         float* RESTRICT total = squares.data();
-        for (i64 h : neurons) {
+        for (i64 h : units) {
             const float* RESTRICT e = here()[h];
             each([&](i64 k) { total[k] += e[k] * e[k]; });
         }
@@ -291,7 +291,7 @@ class SlopeBound {
     i64 layer = 0, n = 0;
     const float* rho = nullptr;
     Table<float> errors[2];     // of this layer and of the one below
-    Table<float> gains, terms;  // of the neurons of a cycle: e = gain (e of the one before) + term
+    Table<float> gains, terms;  // of the units of a cycle: e = gain (e of the one before) + term
     Columns products, squares;
 
     Table<float>& here() { return errors[layer % 2]; }
@@ -299,7 +299,7 @@ class SlopeBound {
 
     static float magnitude(double weight) { return static_cast<float>(std::abs(weight)); }
 
-    // Whole vectors: without remainders, which would take as long as the rest.
+    // Full vectors: remainders would take as long as the rest.
     template <class F>
     void each(F work) const {
         for (i64 start = 0; start < n; start += WHOLE_ROWS)
@@ -311,7 +311,7 @@ class SlopeBound {
         return d <= 0.5f ? f : 1.0f;
     }
 
-    // d = rho |W_H| e + |W_I| e_below for neuron h; the weight of the source `before` is left out, and
+    // d = rho |W_H| e + |W_I| e_below for unit h; the weight of the source `before` is left out, and
     // returned.
     float find_terms(i64 h, i64 before, float* RESTRICT d) {
         float left_out = 0.0f;
@@ -336,16 +336,16 @@ class SlopeBound {
         return left_out;
     }
 
-    // Solve e = gain (e of the neuron before) + term around a cycle.
-    void go_around(Span<const i64> neurons) {
-        const i64 m = neurons.size;
+    // Solve e = gain (e of the unit before) + term around a cycle.
+    void go_around(Span<const i64> units) {
+        const i64 m = units.size;
         float* RESTRICT product = products.data();
-        float* RESTRICT first = here()[neurons[0]];
+        float* RESTRICT first = here()[units[0]];
         std::fill_n(product, n, 1.0f);
         std::fill_n(first, n, 0.0f);
         for (i64 j = 1; j <= m; j++) {
-            const float* RESTRICT gain = gains[neurons[j % m]];
-            const float* RESTRICT term = terms[neurons[j % m]];
+            const float* RESTRICT gain = gains[units[j % m]];
+            const float* RESTRICT term = terms[units[j % m]];
             each([&](i64 k) {
                 first[k] = gain[k] * first[k] + term[k];
                 product[k] *= gain[k];
@@ -356,10 +356,10 @@ class SlopeBound {
             first[k] = product[k] < 1.0f ? first[k] / (1.0f - product[k]) : HUGE_VALF;
         });
         for (i64 j = 1; j < m; j++) {
-            const float* RESTRICT before = here()[neurons[j - 1]];
-            const float* RESTRICT gain = gains[neurons[j]];
-            const float* RESTRICT term = terms[neurons[j]];
-            float* RESTRICT e = here()[neurons[j]];
+            const float* RESTRICT before = here()[units[j - 1]];
+            const float* RESTRICT gain = gains[units[j]];
+            const float* RESTRICT term = terms[units[j]];
+            float* RESTRICT e = here()[units[j]];
             each([&](i64 k) { e[k] = gain[k] * before[k] + term[k]; });
         }
     }

@@ -1,4 +1,4 @@
-// Arcs as users list them, sorted by target, then by source, and each of them once.
+// Arcs as users list them, sorted by target, then by source, without duplicates.
 #pragma once
 
 #include "graphs.hpp"
@@ -10,7 +10,7 @@ struct MergedArcs {
     std::vector<i64> indptr;     // (n_vertices + 1,)
     std::vector<i32> neighbors;  // (n_arcs,) numbered inside of their graph
     i64 n_merged = 0;            // listed arcs that were listed before
-    // If arcs carry something: all of them as sorted, a mirrored one as the one that it mirrors.
+    // If arcs have data: all arcs as sorted, a mirrored arc as the one that it mirrors.
     std::vector<i64> order;
     std::vector<std::uint8_t> first;  // whether the arc is another one than the one before
 };

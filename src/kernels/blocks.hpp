@@ -32,7 +32,7 @@ class Block {
     i64 n = 0;     // rows of the block at hand, padded
     i64 n_graphs = 0;
     std::vector<i64> graphs;  // the quotients in the block
-    T* x;                     // the state of the neuron at hand
+    T* x;                     // the state of the current unit
     Row<T> squares;
 
     // Make room for the largest of the blocks `first` to `last`.
@@ -94,7 +94,7 @@ class Block {
         fill_diagonals();
     }
 
-    // d = W_I u + bias for neuron h. The input u is the one-hot code or the features, where they are
+    // d = W_I u + bias for unit h. The input u is the one-hot code or the features, where they are
     // given for the first layer, else the states of the layer below.
     void drive(i64 h, const Wiring<T>& W, const T* bias, bool is_first, const Table<T>& below,
                T* RESTRICT d) const {
@@ -134,7 +134,7 @@ class Block {
         tanh_sum(n, d, w[C - 1], row(C - 1), x);
     }
 
-    // The same for a neuron that is iterated: its state moves to x where it is active, and x is the
+    // The same for a unit that is iterated: its state moves to x where it is active, and x is the
     // state elsewhere. If the move is checked, its squares are kept.
     template <class Rows>
     void move(T* d, const T* w, i64 C, Rows row, T* scratch, const T* active, T* state,
@@ -144,7 +144,7 @@ class Block {
         step(n, d, w[C - 1], row(C - 1), active, state, x, squares.data());
     }
 
-    // x = tanh(W_I u + bias + w s) for neuron h, in one pass: false where it takes several.
+    // x = tanh(W_I u + bias + w s) for unit h, in one pass: false if this needs several.
     bool activate_at_once(i64 h, const Wiring<T>& W, const T* bias, bool is_first,
                           const Table<T>& below, T w, const T* s) {
         if (W.sources.columns > 1 || (is_first && codes.empty())) return false;
@@ -200,7 +200,7 @@ class Block {
         for (i64 r = 0; r < b.height; r++) y[b.first + stride * r + k - b.first_graph] = value;
     }
 
-    // Write the states of a neuron out, if they are wanted.
+    // Write the states of a unit, if they are requested.
     void write(const T* y, i64 h, i64 slot, const Outputs& out) const {
         if (out.states.layers == 0) return;
         for (i64 v = 0; v < n; v++)

@@ -9,13 +9,13 @@ namespace fdgnn {
 // The matrices of a layer, in the order of `fdgnn.seeds.Matrix`.
 enum Drawn : u32 { INPUT, RECURRENT, BIAS };
 
-// Layers of H neurons with one connection each.
+// Layers of H units with one connection each.
 struct DrawnLayers {
     std::vector<i32> inputs, recurrent;                        // (L, H) sources
     std::vector<double> input_values, recurrent_values, bias;  // (L, H)
 };
 
-// Draw L layers, with weights from -1 to 1; the neurons of the first read n_inputs inputs. Each matrix
+// Draw L layers, with weights from -1 to 1; the units of the first read n_inputs inputs. Each matrix
 // has a stream of its own.
 inline DrawnLayers draw_layers(Span<const u32> entropy, i64 L, i64 H, i64 n_inputs) {
     const size_t n = static_cast<size_t>(L * H);

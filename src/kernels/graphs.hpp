@@ -42,7 +42,7 @@ struct BoundQuotients {
 };
 
 // Small quotients stand in bundles, one in each lane; see `Block`. A row of a bundle is a whole vector of
-// float32, so that no load crosses a line of the cache. Engines differ in it, so nothing else may know it.
+// float32, so that no load crosses a line of the cache. Engines differ in it, so no other code may use it.
 #ifdef __AVX512F__
 constexpr i64 LANES = 16;
 #else

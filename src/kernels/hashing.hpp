@@ -5,7 +5,7 @@
 
 namespace fdgnn {
 
-// Scatter 64 bits (the finalizer of the SplitMix generator); no two inputs give the same.
+// Mix 64 bits (the finalizer of the SplitMix generator); different inputs have different outputs.
 inline u64 mix(u64 z) {
     z += 0x9E3779B97F4A7C15u;
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;

@@ -1,4 +1,4 @@
-// The paper's iteration, eq. 2, literally: all neurons of a layer, step by step, per graph.
+// The paper's iteration, eq. 2, literally: all units of a layer, step by step, per graph.
 #pragma once
 
 #include <cmath>

@@ -20,7 +20,7 @@ struct SampleWeights {
 
 // out (P', k) += X^T (W o (X D)). Column j of X has row places[j] of D and out, or none if that is -1.
 // Values of X are all one where there are none. K is k, or 0 if that is not known when this is compiled.
-// Rows of D and out are all over the memory, so that those of the next sample are fetched ahead.
+// Rows of D and out are scattered in memory, so the rows of the next sample are prefetched.
 template <bool ONES, int K>
 void add_normal_products(const Sparse<double>& X, Span<const i32> places, const SampleWeights& w,
                          Grid<const double> D, Grid<double> out) {

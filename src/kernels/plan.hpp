@@ -14,18 +14,19 @@ enum class Method { NONE, FLOAT32, FLOAT64, LITERAL };
 // So much a state near 1 may seem to move by rounding in a sweep that moves nothing.
 constexpr double ULPS = 8.0 * std::numeric_limits<float>::epsilon();
 
-constexpr double FINER = 0x1p-29;  // the rounding of float64 beside that of float32
+constexpr double FINER = 0x1p-29;  // the rounding of float64 relative to float32
 
 // How one quotient is solved.
 struct Plan {
     Method method = Method::NONE;
-    bool provisional = false;    // float32 suffices only if the slopes of tanh at the states say so
-    double rho = 0.0;            // rho(|A|)
+    bool provisional =
+        false;         // whether float32 suffices depends on the slopes of tanh at the states
+    double rho = 0.0;  // rho(|A|)
     double resolution = 0.0;     // how far rounding to float32 may seem to move the graph
     double amplification = 0.0;  // of the errors of cycles, as far as it is known beforehand
 };
 
-// What the engine reads of a batch, and what is asked of it.
+// The input of the engine: a batch, and the requested results.
 struct Task {
     const BoundQuotients& graphs;
     Inputs inputs;

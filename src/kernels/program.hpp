@@ -15,7 +15,7 @@ namespace fdgnn {
 // A schedule with the memory that its views show.
 class OwnSchedule {
   public:
-    // slots (L,) are the places of the layers that are wanted, or -1.
+    // slots (L,) are the places of the requested layers, or -1.
     OwnSchedule(const Weights<double>& weights, Span<const i64> slots)
         : slots(slots.begin(), slots.end()) {
         const i64 L = weights.n_layers(), H = weights.n_units();
@@ -24,7 +24,7 @@ class OwnSchedule {
         const Span<bool> wanted{marks.get() + 2 * L * H, L};
         for (i64 i = 0; i < L; i++) wanted[i] = slots[i] >= 0;
         order = order_layers(weights.rec_sources, weights.in_sources, {wanted.at, L}, summed, kept);
-        views = {span(order.neurons),   span(order.components), span(order.layers),
+        views = {span(order.units),     span(order.components), span(order.layers),
                  span(order.n_checked), span(order.period),     {summed.at, L, H},
                  {kept.at, L, H},       span(this->slots)};
     }
@@ -38,15 +38,15 @@ class OwnSchedule {
     Order order;
 };
 
-constexpr i64 MOST_ROWS = 64;  // earlier steps remembered for each neuron, on average
+constexpr i64 MOST_ROWS = 64;  // earlier steps remembered for each unit, on average
 
-// The neurons of each layer: the core, which has dynamics, and the trees that hang on it.
+// The units of each layer: the core, which has dynamics, and the trees that depend on it.
 //
-// Drawn wirings need about ten earlier steps for each neuron. Long chains, which a file can have, would
-// need as many as they have neurons: these count as core, which gives the same result.
+// Drawn wirings need about ten earlier steps for each unit. Long chains, which a file can have, would
+// need as many as they have units: these count as core, which gives the same result.
 class Trees {
   public:
-    // `every` schedules all neurons.
+    // `every` schedules all units.
     Trees(const Weights<double>& weights, const Schedule& every)
         : L(weights.n_layers()),
           H(weights.n_units()),
@@ -94,17 +94,17 @@ class Trees {
     }
 
   public:
-    const Grid<bool> core;       // (L, H) does the neuron have dynamics?
-    const Grid<i64> heights;     // (L, H) over how many neurons outside the core its state travels
-    const Grid<i64> first_rows;  // (L, H) where the neuron begins among the earlier steps
+    const Grid<bool> core;       // (L, H) does the unit have dynamics?
+    const Grid<i64> heights;     // (L, H) over how many units outside the core its state travels
+    const Grid<i64> first_rows;  // (L, H) where the unit begins among the earlier steps
     i64 window = 0;              // how many steps of the core are remembered
-    i64 n_rows = 0;              // how many steps of all neurons there are, in the layer with most
+    i64 n_rows = 0;              // number of steps of all units, in the layer with the most
 };
 
 // `fdgnn.reservoir.weights.DeepReservoir.program`. Others own the given weights and radii.
 class Program {
   public:
-    // slots (L,) are the places of the layers that are wanted, or -1; radii (L,) are rho(|W_H|).
+    // slots (L,) are the places of the requested layers, or -1; radii (L,) are rho(|W_H|).
     Program(const Weights<double>& given, Span<const i64> slots, Span<const double> radii,
             bool fits_single)
         : radii(radii),
@@ -140,12 +140,12 @@ class Program {
             return exact;
     }
     const Schedule& schedule() const { return own.views; }
-    // The schedule of all neurons, whichever layers are wanted.
+    // The schedule of all units, whichever layers are requested.
     const Schedule& every() const { return all ? all->views : own.views; }
     // How far errors of cycles may be amplified on a graph with this spectral radius.
     double amplification(double rho) const { return amplifications->at(rho); }
 
-    // The trees of all neurons, parted when they are first needed.
+    // The trees of all units, computed on first use.
     const Trees& trees() const {
         std::call_once(parted, [&] { own_trees.emplace(exact, every()); });
         return *own_trees;

@@ -83,7 +83,7 @@ struct Bound {
     std::vector<nb::object> owners;
 };
 
-// Give views as an object that Python keeps for other kernels, which know it by its name.
+// Return views as an object that Python keeps for other kernels, which identify it by its name.
 template <class Views>
 nb::capsule bound(const char* name, Views views, std::initializer_list<nb::handle> owners) {
     auto* kept = new Bound<Views>{std::move(views), {}};
@@ -119,7 +119,7 @@ Numpy<T> numpy(std::vector<T>&& values, i64 rows = -1) {
     return shaped(std::move(values), {r, r ? n / r : 0});
 }
 
-// A list that somebody else owns, as an array that nobody may write to.
+// A list owned by other code, as a read-only array.
 template <class T>
 nb::ndarray<nb::numpy, const T> fixed(Span<const T> values, nb::handle owner) {
     return {values.at, {size_t(values.size)}, owner};
@@ -127,7 +127,7 @@ nb::ndarray<nb::numpy, const T> fixed(Span<const T> values, nb::handle owner) {
 
 // ---------------------------------------------------------------------- interrupts
 
-// Signals are Python's: only its main thread may ask for them, and only with its lock (GIL). Kernels in
+// Python handles signals: only its main thread may check for them, holding the GIL. Kernels in
 // other threads end when the interrupt flag of their thread is set.
 using Flag = std::shared_ptr<std::atomic<bool>>;
 constexpr const char* FLAG = "fdgnn.interrupt_flag";

@@ -10,7 +10,7 @@ namespace fdgnn {
 
 constexpr double DIAGONAL_LANES = 16.0;  // a diagonal takes about one cycle for so many rows ...
 constexpr double OUTSIDE_ARC = 1.2;      // ... and an arc outside the band about so many cycles
-// The states of a neuron take 2 kB, the sums of a layer of 500 stay in cache. A bundle of tall graphs may
+// The states of a unit take 2 kB, the sums of a layer of 500 stay in cache. A bundle of tall graphs may
 // have more rows, up to LANES times MOST_BUNDLED, and is a block of its own.
 constexpr i64 ROWS_PER_BLOCK = 512;
 
@@ -58,7 +58,7 @@ void sort_short(T* first, T* last) {
     }
 }
 
-// Puts the classes of one graph after another in an order; its memory serves all of them.
+// Orders the classes of one graph after another; all graphs share its memory.
 class RowOrder {
   public:
     // Fill the part of a graph, from row r0 on, of the last three arguments.

@@ -1,6 +1,6 @@
 // Random numbers: the streams of NumPy's SeedSequence, PCG64 and Generator, bit for bit.
 //
-// A network has some ten short streams, one for each matrix; in Python, making one takes longer than
+// A reservoir has some ten short streams, one for each matrix; in Python, creating one takes longer than
 // drawing from it. What is drawn here is also the same with every version of NumPy.
 #pragma once
 

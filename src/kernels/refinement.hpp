@@ -99,7 +99,7 @@ class Classes {
     }
 };
 
-// Gives the vertices of one graph after another their next colors; its memory serves all of them.
+// Computes the next colors of the vertices of one graph after another; all graphs share its memory.
 class LabelStep {
   public:
     LabelStep(const Structure& s, Span<const u64> weight_bits)
@@ -136,7 +136,7 @@ class LabelStep {
         return weight_bits.empty() ? there : mix(there ^ weight_bits[arc]);
     }
 
-    // Where vertices have few arcs, a loop over those of each would be mispredicted at its end. Sums
+    // If vertices have few arcs, the end of a loop over the arcs of each would be mispredicted. Sums
     // are differences of one running sum instead, exact because they wrap around.
     void at_once(Span<const i64> indptr, Span<u64> color) {
         const i64 first = indptr[0], n_arcs = indptr[color.size] - first;
@@ -166,7 +166,7 @@ inline u64 signature(Span<const u64> color, i64 n_rounds) {
 // Refine each graph until no class splits, and for n_rounds at least. `colors` (N,) holds the
 // first colors and gets the last; weight_bits (n_arcs,), or none.
 //
-// A path of n vertices takes n / 2 rounds. A graph for which that is too much work is left as it is:
+// A path of n vertices takes n / 2 iterations. A graph for which this is too much work is left as it is:
 // each vertex is a class of its own, and the graph is like no other.
 inline Refined refine(const Structure& s, Span<const u64> weight_bits, Span<u64> colors,
                       i64 n_rounds) {

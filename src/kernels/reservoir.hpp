@@ -35,19 +35,19 @@ struct Weights {
 
 // The order of evaluation of a stack of layers; the arrays of all layers lie end to end.
 struct Schedule {
-    Span<const i64> order;  // neurons in the order of evaluation, without those that nobody needs
+    Span<const i64> order;  // units in the order of evaluation, without unused ones
     Span<const i64>
-        components;  // c has the neurons order[components[c]] up to order[components[c + 1]]
+        components;          // c has the units order[components[c]] up to order[components[c + 1]]
     Span<const i64> layers;  // i has the components layers[i] up to layers[i + 1]
-    // How many neurons, from the first of a component on, show whether it has converged: 0 for a neuron
+    // How many units, from the first of a component on, show whether it has converged: 0 for a unit
     // that is evaluated once, 1 for a cycle, all for a denser component.
     Span<const i64> n_checked;
     Span<const i64> period;   // steps of the dynamics in one sweep of a component: m for a cycle
-    Grid<const bool> summed;  // (L, H) has a sum over neighbors that another neuron reads
+    Grid<const bool> summed;  // (L, H) has a sum over neighbors that another unit reads
     Grid<const bool> kept;    // (L, H) is read by the next layer
     Span<const i64> slots;    // (L,) the place of each layer among the layers asked for, or -1
 
-    Span<const i64> neurons_of(i64 c) const { return order.part(components[c], components[c + 1]); }
+    Span<const i64> units_of(i64 c) const { return order.part(components[c], components[c + 1]); }
     bool is_cycle(i64 c) const { return n_checked[c] == 1; }
     // Whether no component is more than one cycle.
     bool has_only_cycles() const {
@@ -72,7 +72,7 @@ struct Outputs {
 };
 
 // Memory that begins at a whole vector of any processor, and that is not filled unless it is asked for:
-// `Row<T>(n)` has n numbers that somebody else will write.
+// `Row<T>(n)` has n numbers that other code will write.
 template <class T>
 struct Aligned {
     using value_type = T;
@@ -104,7 +104,7 @@ struct Aligned {
 template <class T>
 using Row = std::vector<T, Aligned<T>>;
 
-// Rows of one layer, one for each neuron; their width is a multiple of WHOLE_ROWS.
+// Rows of one layer, one for each unit; their width is a multiple of WHOLE_ROWS.
 template <class T>
 struct Table {
     i64 width;

@@ -1,4 +1,4 @@
-// One neuron over all rows of a block: a contiguous vector.
+// One unit over all rows of a block: a contiguous vector.
 //
 // All loops here are plain passes that the compiler turns into vector instructions. Terms are added
 // in an order that depends on the graph alone, and products are fused with sums where it is said, not
@@ -13,10 +13,9 @@
 
 namespace fdgnn {
 
-constexpr i64 STRANDS = 16;     // the rows of a graph are summed in so many partial sums
-constexpr i64 WHOLE_ROWS = 16;  // rows are padded to a multiple of this: whole vectors
-constexpr i64 MOST_DIAGONALS =
-    12;  // in one pass: about as many as have their addresses in registers
+constexpr i64 STRANDS = 16;         // the rows of a graph are summed in so many partial sums
+constexpr i64 WHOLE_ROWS = 16;      // rows are padded to a multiple of this: whole vectors
+constexpr i64 MOST_DIAGONALS = 12;  // in one pass: about as many addresses as fit in registers
 
 // a b + c, rounded once: on all processors the same bits. Where none of its instructions does that, it is
 // a call of the C library, and slow.
@@ -40,8 +39,8 @@ struct Tanh;
 
 // tanh(z) = z P(z^2) / Q(z^2), fitted for the smallest relative error on [0, 8.5].
 //
-// The limits are volatile so that no compiler knows them. GCC else computes what follows from a limit
-// beforehand, and lets each vector choose between that and its own, which takes twice the time.
+// The limits are volatile to hide them from the compiler. Otherwise GCC computes in advance what follows
+// from a limit, and selects for each vector between this and its own result, which takes twice the time.
 template <>
 struct Tanh<float> {
     inline static const volatile float limits[] = {8.5f * 8.5f, 1.0f};

@@ -13,7 +13,7 @@ namespace fdgnn {
 constexpr double LARGEST = std::numeric_limits<double>::max();
 constexpr double MARGIN = 1e-2;  // cycles are solved this much finer than tol
 constexpr i64 MOST_CYCLE_STEPS =
-    5000;  // even next to the limit of stability it takes some hundreds
+    5000;  // even close to the limit of stability some hundreds suffice
 
 // Solves certified quotients in one precision.
 template <class T>
@@ -113,7 +113,7 @@ class BlockSolver {
         while (c < end) {
             if (schedule.n_checked[c] > 0) {
                 iterate_component(c++);
-            } else {  // a neuron that does not read itself: all that it reads is final
+            } else {  // a unit that does not read itself: all that it reads is final
                 evaluate(schedule.order[schedule.components[c]]);
                 c++;
             }
@@ -133,7 +133,7 @@ class BlockSolver {
             d, W.values[h], W.sources.columns, [&](i64 k) { return S[sources[k]]; }, scratch);
     }
 
-    // Evaluate a neuron once.
+    // Evaluate a unit once.
     void evaluate(i64 h) {
         const Wiring<T> W = weights.recurrent(layer);
         if (W.sources.columns > 1 ||
@@ -148,7 +148,7 @@ class BlockSolver {
         pool(h, block.x);
     }
 
-    // Sum the states of a neuron over each graph, and write them out, if they are wanted.
+    // Sum the states of a unit over each graph, and write the sums, if they are requested.
     void pool(i64 h, const T* x) {
         const i64 slot = schedule.slots[layer];
         if (slot < 0) return;
@@ -160,10 +160,10 @@ class BlockSolver {
 
     // Sweep over a component that reads itself, until each graph is near its fixed point.
     //
-    // A cycle is checked by its first neuron, and from the second sweep on: in the first one that neuron
-    // reads the zeros from which the others start, and its move says nothing about them.
+    // A cycle is checked by its first unit, from the second sweep on: in the first sweep this unit
+    // reads the zeros from which the others start, so its move is not informative.
     void iterate_component(i64 c) {
-        const Span<const i64> neurons = schedule.neurons_of(c);
+        const Span<const i64> units = schedule.units_of(c);
         const i64 n_checked = schedule.n_checked[c], period = schedule.period[c], n = block.n;
         std::fill_n(active.begin(), n, T(1));
         std::fill_n(moves.begin(), block.n_graphs, 1);
@@ -177,19 +177,19 @@ class BlockSolver {
             const double limit = std::max(proven, resolution[k]);
             near[k] = limit * limit * (1.0 + 1e-9);  // above all rounding
         }
-        for (i64 j = 0; j < neurons.size; j++) {
-            drive(neurons[j], D[j]);
-            std::fill_n(here()[neurons[j]], n, T(0));
-            std::fill_n(S[neurons[j]], n, T(0));
+        for (i64 j = 0; j < units.size; j++) {
+            drive(units[j], D[j]);
+            std::fill_n(here()[units[j]], n, T(0));
+            std::fill_n(S[units[j]], n, T(0));
         }
         const i64 most_sweeps = MOST_CYCLE_STEPS / period + 2;
         const Wiring<T> W = weights.recurrent(layer);
         i64 n_active = block.n_graphs;
         for (i64 sweep = 1; sweep <= most_sweeps && n_active > 0; sweep++)
-            for (i64 j = 0; j < neurons.size; j++) {
-                const i64 h = neurons[j];
+            for (i64 j = 0; j < units.size; j++) {
+                const i64 h = units[j];
                 const i32* sources = W.sources[h];
-                const bool is_checked = j < n_checked && (sweep > 1 || n_checked == neurons.size);
+                const bool is_checked = j < n_checked && (sweep > 1 || n_checked == units.size);
                 block.move(
                     D[j], W.values[h], W.sources.columns, [&](i64 k) { return S[sources[k]]; },
                     scratch, active.data(), here()[h], is_checked);
@@ -201,13 +201,13 @@ class BlockSolver {
                 }
             }
         if (checks_slopes)
-            bound->solve_cycle(neurons, stopped,
+            bound->solve_cycle(units, stopped,
                                [&](i64 h) -> const auto& { return block.slopes(here()[h]); });
         if (schedule.slots[layer] < 0) return;
-        for (i64 h : neurons) pool(h, here()[h]);
+        for (i64 h : units) pool(h, here()[h]);
     }
 
-    // Add how far the neuron moved, squared, to each graph's sum of the sweep.
+    // Add how far the unit moved, squared, to each graph's sum of the sweep.
     void add_moves(bool is_first) {
         const double* sums = block.sum_graphs(block.squares.data());
         for (i64 k = 0; k < block.n_graphs; k++) moved[k] = sums[k] + (is_first ? 0.0 : moved[k]);
@@ -215,10 +215,10 @@ class BlockSolver {
 
     // Freeze the graphs that are close enough to the fixed point; count the others.
     //
-    // One sweep maps the checked neurons of a cycle to their next states and contracts distances by
+    // One sweep maps the checked units of a cycle to their next states and contracts distances by
     // r = contraction^period. So states that it moves by d were at most d / (1 - r) away from the fixed
     // point, and are no farther now. All other states are within d times the amplification of theirs
-    // (`ErrorBound`). Where that is too much for float32, sweeps go on as far as float32 can tell, and
+    // (`ErrorBound`). Where that is too much for float32, sweeps continue to the precision of float32, and
     // `check_errors` has the last word. A frozen graph stays as it is, however long others go on.
     i64 freeze(i64 n_steps, bool is_last) {
         i64 n_active = 0;

@@ -12,7 +12,8 @@ namespace fdgnn {
 constexpr i64 PATIENCE = 4;  // steps over which the bound must still fall by PROGRESS to go on
 constexpr double PROGRESS = 1e-3;
 constexpr i64 MOST_STEPS = 500;
-constexpr double FLOOR = 1e-150;  // keeps x positive where a component fades beside a larger one
+constexpr double FLOOR =
+    1e-150;  // keeps x positive where a component vanishes relative to a larger one
 
 inline double size_of(const Structure& s, i64 arc) {
     return s.weights.empty() ? 1.0 : std::abs(s.weights[arc]);

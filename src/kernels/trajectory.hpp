@@ -1,10 +1,10 @@
 // The paper's iteration in float64, evaluating only the states that its result depends on.
 //
-// The literal loop gives the states after T steps from zero. A neuron outside the core (see
+// The literal loop gives the states after T steps from zero. A unit outside the core (see
 // `tree_heights`) needs the state of its source one step earlier, which needs that of its own source
 // another step earlier, and so on down to the core. So it is evaluated at a few last steps only. The
 // core is followed step by step. T is that of the literal loop: as long as the core alone moves by
-// epsilon or more, the loop has not stopped. When it no longer does, all neurons are brought to that
+// epsilon or more, the loop has not stopped. When it no longer does, all units are brought to that
 // step and from there iterated literally.
 #pragma once
 
@@ -61,12 +61,12 @@ class Follower {
     const Trees& trees;
     const double tol;
     const i64 max_iter;
-    const Span<const i64> slots;     // of the layers that are wanted
+    const Span<const i64> slots;     // of the requested layers
     const Span<const i64> graph_of;  // the first graph of each quotient
     const Outputs& out;
     std::vector<i64> one_each;
     Block<double> block;
-    Table<double> D;  // W_I u + bias of all neurons, and a row of scratch space
+    Table<double> D;  // W_I u + bias of all units, and a row of scratch space
     double* scratch;
     Table<double> X[2];  // the last states of this layer and of the one below
     Table<double> S[2];  // A X of this step and of the one before, if all are iterated
@@ -80,7 +80,7 @@ class Follower {
         return {values.data(), static_cast<i64>(values.size())};
     }
 
-    Span<const i64> neurons() const {
+    Span<const i64> units() const {
         return schedule.order.part(schedule.components[schedule.layers[layer]],
                                    schedule.components[schedule.layers[layer + 1]]);
     }
@@ -90,11 +90,11 @@ class Follower {
     bool goes_on() const { return step < max_iter && square >= tol * tol; }
     Table<double>& here() { return X[layer % 2]; }
 
-    // D = W_I u + bias of all neurons; the states start from zero.
+    // D = W_I u + bias of all units; the states start from zero.
     void start() {
         here().clear(block.n);
         past.clear(block.n);
-        for (i64 h : neurons())
+        for (i64 h : units())
             block.drive(h, weights.input(layer), weights.bias[layer], layer == 0,
                         X[(layer + 1) % 2], D[h]);
         step = 0;
@@ -108,7 +108,7 @@ class Follower {
                        scratch);
     }
 
-    // Set the state of neuron h to x; return the squared distance that it moved, over all vertices.
+    // Set the state of unit h to x; return the squared distance that it moved, over all vertices.
     double move(i64 h) {
         squared_step(block.n, block.x, here()[h], block.squares.data());
         std::copy(block.x, block.x + block.n, here()[h]);
@@ -120,7 +120,7 @@ class Follower {
         while (goes_on()) {
             step++;
             square = 0.0;
-            for (i64 h : neurons()) {
+            for (i64 h : units()) {
                 if (!in_core(h)) continue;
                 activate(h, [&](i64 k) {
                     return past[first_row(sources(h)[k]) + (step - 1) % trees.window];
@@ -133,7 +133,7 @@ class Follower {
 
     // Evaluate the trees from the core outward, at the last steps that those farther out need.
     void follow_trees() {
-        for (i64 h : neurons()) {
+        for (i64 h : units()) {
             if (in_core(h)) continue;
             const i64 height = trees.heights[layer][h];
             for (i64 ago = std::min(height + 1, step - 1); ago >= 0; ago--) {
@@ -152,18 +152,18 @@ class Follower {
         }
     }
 
-    // Iterate all neurons literally, if the loop goes on.
+    // Iterate all units literally, if the loop continues.
     void follow_all() {
         Table<double>*before = &S[0], *after = &S[1];
         if (goes_on())
-            for (i64 h : neurons()) {
+            for (i64 h : units()) {
                 std::copy(here()[h], here()[h] + block.n, block.x);
                 block.sum_neighbors((*before)[h]);
             }
         while (goes_on()) {
             step++;
             square = 0.0;
-            for (i64 h : neurons()) {
+            for (i64 h : units()) {
                 activate(h, [&](i64 k) { return (*before)[sources(h)[k]]; });
                 square += move(h);
                 if (schedule.summed[layer][h]) block.sum_neighbors((*after)[h]);
@@ -172,7 +172,7 @@ class Follower {
         }
     }
 
-    // Sum the last states over the vertices, and write them out if they are wanted.
+    // Sum the last states over the vertices, and write them if they are requested.
     void pool(i64 slot) {
         for (i64 h = 0; h < weights.n_units(); h++) {
             std::copy(here()[h], here()[h] + block.n, block.x);

@@ -1,4 +1,4 @@
-// Arrays that belong to somebody else: a pointer and a shape, rows end to end.
+// Arrays owned by other code: a pointer and a shape, rows end to end.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ struct Span {
     }
 };
 
-// A row of a grid: a pointer, which knows its bounds in debug builds.
+// A row of a grid: a pointer, with its bounds in debug builds.
 #ifdef FDGNN_CHECKED
 template <class T>
 struct GridRow {

@@ -15,12 +15,12 @@ inline std::vector<i64> regular_offsets(i64 H, i64 C) {
 }
 
 struct Components {
-    std::vector<i64> order;    // (H,) neurons, each component after all that it reads from
+    std::vector<i64> order;    // (H,) units, each component after all that it reads from
     std::vector<i64> offsets;  // (n_components + 1,)
 };
 
-// Order neurons so that each component comes after all that it reads from. Row h of the CSR
-// structure lists the neurons that h reads. Inside a component that is one cycle, each neuron stands
+// Order units so that each component comes after all that it reads from. Row h of the CSR
+// structure lists the units that h reads. Inside a component that is one cycle, each unit stands
 // right after the one it reads, and the first reads the last (Tarjan's algorithm, with its stack
 // unwound from the top).
 inline Components strong_components(Span<const i64> indptr, Span<const i32> sources) {
@@ -118,9 +118,9 @@ struct NeededComponents {
     std::vector<i64> order, offsets, n_checked, period;
 };
 
-// Drop the components that nobody needs; say how each of the others converges.
+// Remove unused components; determine how each of the others converges.
 //
-// sources (H, C). In `needed` (H,) all that needed neurons read is marked as well. n_checked and
+// sources (H, C). In `needed` (H,) all that needed units read is marked as well. n_checked and
 // period: see `Schedule`.
 inline NeededComponents needed_components(Grid<const i32> sources, const Components& found,
                                           std::vector<char>& needed) {
@@ -147,7 +147,7 @@ inline NeededComponents needed_components(Grid<const i32> sources, const Compone
         const i64 size = offsets[c + 1] - offsets[c];
         kept.order.insert(kept.order.end(), order.at + offsets[c], order.at + offsets[c + 1]);
         kept.offsets.push_back(static_cast<i64>(kept.order.size()));
-        const bool is_cycle = inner[c] == size;  // its first neuron stands for all
+        const bool is_cycle = inner[c] == size;  // its first unit stands for all
         kept.n_checked.push_back(is_cycle ? 1 : inner[c] > size ? size : 0);
         kept.period.push_back(is_cycle ? size : 1);
     }
@@ -156,11 +156,11 @@ inline NeededComponents needed_components(Grid<const i32> sources, const Compone
 
 // The orders of all layers end to end; see `Schedule`.
 struct Order {
-    std::vector<i64> neurons, components{0}, layers{0}, n_checked, period;
+    std::vector<i64> units, components{0}, layers{0}, n_checked, period;
 
     void append(const NeededComponents& part) {
-        const i64 before = static_cast<i64>(neurons.size());
-        neurons.insert(neurons.end(), part.order.begin(), part.order.end());
+        const i64 before = static_cast<i64>(units.size());
+        units.insert(units.end(), part.order.begin(), part.order.end());
         for (size_t c = 1; c < part.offsets.size(); c++)
             components.push_back(before + part.offsets[c]);
         layers.push_back(static_cast<i64>(components.size()) - 1);
@@ -169,11 +169,11 @@ struct Order {
     }
 };
 
-// Put the neurons of a stack of layers in the order of evaluation, without those that nobody needs.
+// Order the units of a stack of layers for evaluation, without unused ones.
 //
-// recurrent (L, H, C) and inputs (L - 1, H, C) are the neurons that each one reads in its own layer
+// recurrent (L, H, C) and inputs (L - 1, H, C) are the units that each one reads in its own layer
 // and in the one below; wanted (L,) are the layers whose states count. Marks, in arrays (L, H) of
-// false: in `summed` what other neurons of the layer read, in `kept` what the next layer reads.
+// false: in `summed` what other units of the layer read, in `kept` what the next layer reads.
 inline Order order_layers(Cube<const i32> recurrent, Cube<const i32> inputs,
                           Span<const bool> wanted, Grid<bool> summed, Grid<bool> kept) {
     const i64 L = recurrent.layers, H = recurrent.rows;
@@ -197,10 +197,10 @@ inline Order order_layers(Cube<const i32> recurrent, Cube<const i32> inputs,
     return order;
 }
 
-// Part the neurons into the core, which has dynamics, and the trees that only follow it.
+// Divide the units into the core, which has dynamics, and the trees that depend on it.
 //
 // The core is the components that are iterated, with all that they read, directly or not. The height
-// of a neuron is the largest number of neurons outside the core that its state travels over.
+// of a unit is the largest number of units outside the core that its state travels over.
 inline void tree_heights(Grid<const i32> sources, Span<const i64> order, Span<const i64> offsets,
                          Span<const i64> n_checked, Span<bool> core, Span<i64> heights) {
     std::fill(core.begin(), core.end(), false);

@@ -1,7 +1,7 @@
 // Weisfeiler-Lehman labels of every iteration, and their counts in a graph as rows of a sparse matrix.
 //
-// An iteration is the reservoir's layer in exact arithmetic: with 64-bit integers in place of states, and
-// a fixed scrambler `mix` in place of weights and tanh:
+// An iteration is the reservoir's layer in exact arithmetic: with 64-bit integers instead of states, and
+// a fixed hash function `mix` instead of weights and tanh:
 //
 //     total(v)  = sum over arcs (u, v) of mix(mix(label(u)) ^ arc)
 //     label'(v) = mix(label(v) ^ mix(total(v)))
@@ -17,7 +17,7 @@
 namespace fdgnn {
 
 constexpr u64 OUTWARD =
-    0xD1B54A32D192ED03u;         // tells arcs that leave a vertex from those that enter
+    0xD1B54A32D192ED03u;         // distinguishes arcs that leave a vertex from arcs that enter it
 constexpr i64 SHORT_ROW = 64;    // entries up to which sorting by comparison is faster
 constexpr i64 MUCH_LONGER = 32;  // times as long: then searching a list is faster
 
@@ -27,7 +27,7 @@ struct Arcs {
     bool directed;
 };
 
-// Give each vertex of one graph its next label; `outward` is zero before and after.
+// Compute the next label of each vertex of one graph; `outward` is zero before and after.
 inline void next_labels(const Structure& s, const Arcs& arcs, i64 v0, i64 n, const u64* before,
                         u64* after, u64* mixed, u64* outward, Interrupts& interrupts) {
     const bool carrying = !arcs.bits.empty();

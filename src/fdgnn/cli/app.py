@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import atexit
 import gc
+import inspect
 import os
+import re
 import shlex
 import signal
 import sys
@@ -12,13 +14,14 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from copy import copy
+from dataclasses import dataclass
 from functools import cache, wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -37,6 +40,7 @@ PANELS = {
     "Data and models": ("datasets", "stability", "model", "compile"),
 }
 _kept: list[Path] = []  # where the running command keeps what it has finished
+_running: dict[str, Any] = {}  # the options of the running command
 
 
 class _Terminated(KeyboardInterrupt):
@@ -105,6 +109,7 @@ class _Command(TyperCommand):
                 words[-1] += f" {word}"
             else:
                 words.append(word)
+        _running.update(_options_of(self))
         return super().parse_args(ctx, words)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -136,33 +141,80 @@ app = typer.Typer(
 
 @dataclass(frozen=True)
 class OptionGroup:
-    """Options that a command receives as one object.
+    """Options that a command receives as one object, made of the fields of a class.
 
     A command has one parameter for them, whose annotation is ``Annotated[type, OptionGroup(...)]``.
+    The options have the types, defaults and descriptions of the fields.
 
     Attributes
     ----------
+    kind : type
+        A record or dataclass, described in numpydoc form.
     title : str
         Heading in the help.
-    parameters : sequence of inspect.Parameter
-        One for each option.
-    make : callable
-        Makes the object of the values of the options.
+    names : sequence of str
+        The fields that are options.
+    words : mapping
+        Names of options where these are not the names of the fields.
     """
 
+    kind: type
     title: str
-    parameters: Sequence[Parameter]
-    make: Callable[..., Any]
+    names: Sequence[str]
+    words: Mapping[str, str]
 
-    @classmethod
-    def of(cls, kind: type, title: str) -> OptionGroup:
-        """Return options for the fields of a dataclass, whose annotations are options."""
-        hints = get_type_hints(kind, include_extras=True)
-        parameters = [
-            Parameter(f.name, Parameter.KEYWORD_ONLY, default=f.default, annotation=hints[f.name])
-            for f in fields(kind)
-        ]
-        return cls(title, parameters, kind)
+    @property
+    def parameters(self) -> list[Parameter]:
+        """A parameter for each option; those of lists may be repeated."""
+        hints = get_type_hints(self.kind, localns={"Split": Any}, include_extras=True)
+        helps, found = described(self.kind)[1], []
+        for name in self.names:
+            default, shown = self._default(name), helps.get(name, {})
+            if metadata := getattr(hints[name], "__metadata__", ()):  # declared as of a command
+                option = copy(metadata[0])
+                option.rich_help_panel = self.title
+                found.append(_option(name, default, Annotated[hints[name].__origin__, option]))
+                continue
+            kind: Any = hints[name]
+            if default == ():
+                default, kind = None, list[str] | None
+                shown["help"] += " Repeat it, or use commas."
+            if default is not None:
+                shown["show_default"] = True
+            word = self.words.get(name, f"--{name.replace('_', '-')}")
+            declared = Annotated[kind, typer.Option(word, rich_help_panel=self.title, **shown)]
+            found.append(_option(name, default, declared))
+        return found
+
+    def make(self, given: dict[str, Any]) -> Any:
+        """Make the object of the values of its options, which are removed from `given`."""
+        values = {name: given.pop(name) for name in self.names}
+        lists = {n: names_in(values[n]) for n in self.names if self._default(n) == ()}
+        return self.kind(**values | lists)
+
+    def _default(self, name: str) -> Any:
+        return signature(self.kind).parameters[name].default
+
+
+def _option(name: str, default: Any, declared: Any) -> Parameter:
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=declared)
+
+
+def names_in(given: Sequence[str] | None) -> list[str]:
+    """Return the names in an option that may be repeated, and may have commas."""
+    return [name.strip() for one in given or () for name in one.split(",") if name.strip()]
+
+
+def described(what: Any) -> tuple[str, dict[str, dict[str, Any]]]:
+    """Return the text of a docstring in numpydoc form, and help and default of its parameters."""
+    text, *sections = re.split(r"\n\w+\n-{3,}\n", inspect.cleandoc(what.__doc__ or ""))
+    found: dict[str, dict[str, Any]] = {}
+    for name, kind, lines in re.findall(
+        r"^(\w+) : (.*)\n((?: +.*\n?)+)", "\n".join(sections), re.M
+    ):
+        words = " ".join(lines.split()).replace("``", "'")
+        found[name] = {"help": words, "show_default": kind.partition("default=")[2] or True}
+    return text.strip(), found
 
 
 def command(
@@ -170,42 +222,40 @@ def command(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator that makes a command of a function.
 
-    Groups of options become single options. The command runs with one thread of BLAS.
+    Its docstring is the help of the command and, in numpydoc form, of its options. Groups of
+    options become single options. The command runs with one thread of BLAS.
     """
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
-        return of.command(name, cls=_Command, epilog=f"Example: {example}")(_expanded(function))
+        text, epilog = described(function)[0], f"Example: {example}"
+        return of.command(name, cls=_Command, help=text, epilog=epilog)(_expanded(function))
 
     return register
 
 
 def _expanded(function: Callable[..., None]) -> Callable[..., None]:
-    hints = get_type_hints(function, include_extras=True)
-    groups = {
-        name: each
-        for name, hint in hints.items()
-        for each in get_args(hint)[1:]
-        if isinstance(each, OptionGroup)
-    }
+    hints, helps = get_type_hints(function, include_extras=True), described(function)[1]
+    groups: dict[str, OptionGroup] = {}
     parameters: list[Parameter] = []
     for name, old in signature(function).parameters.items():
-        if name not in groups:
-            parameters.append(old.replace(annotation=hints[name], kind=Parameter.KEYWORD_ONLY))
+        metadata = getattr(hints[name], "__metadata__", ())
+        if metadata and isinstance(metadata[0], OptionGroup):
+            groups[name] = metadata[0]
+            parameters += metadata[0].parameters
             continue
-        for option in groups[name].parameters:
-            get_args(option.annotation)[1].rich_help_panel = groups[name].title
-            parameters.append(option)
+        option = copy(metadata[0]) if metadata else typer.Option()
+        vars(option).update(helps.get(name, {}))
+        kind: Any = hints[name].__origin__ if metadata else hints[name]
+        declared = Annotated[kind, option]
+        parameters.append(old.replace(annotation=declared, kind=Parameter.KEYWORD_ONLY))
 
     @wraps(function)
     def run(**given: Any) -> None:
         from fdgnn.threads import one_blas_thread  # imports NumPy and SciPy
 
-        for name, group in groups.items():
-            given[name] = group.make(
-                **{each.name: given.pop(each.name) for each in group.parameters}
-            )
+        made = {name: group.make(given) for name, group in groups.items()}
         with one_blas_thread():
-            function(**given)
+            function(**given, **made)
 
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     vars(run)["__signature__"] = Signature(parameters)
@@ -244,6 +294,15 @@ def command_line() -> str:
     return shlex.join(["fdgnn", *sys.argv[1:]])
 
 
+@contextmanager
+def naming(option: str) -> Iterator[None]:
+    """Name the option in errors about its value."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{option}: {one_line(error)}") from None
+
+
 @cache
 def _parser() -> Any:
     """Return the option parser of all commands, built once."""
@@ -251,13 +310,20 @@ def _parser() -> Any:
 
 
 @cache
-def _options() -> dict[str, Any]:
+def _all_options() -> dict[str, Any]:
     """Return the options of all commands by the names of their Python parameters."""
     found: dict[str, Any] = {}
     commands = [_parser()]
     for command in commands:
         commands += getattr(command, "commands", {}).values()
-        found |= {each.name: each for each in command.params if each.opts[0].startswith("-")}
+        found |= _options_of(command)
+    return found
+
+
+def _options_of(command: Any) -> dict[str, Any]:
+    found = {each.name: each for each in command.params if each.opts[0].startswith("-")}
+    if "split" in found:  # columns beside the graphs are read for it
+        found["columns"] = found["split"]
     return found
 
 
@@ -267,7 +333,8 @@ def name_options(message: str) -> str:
     The library names a parameter in backticks, as `n_units` or `n_units=0`, or at the beginning of
     the message, as in "n_units=0: expected an integer".
     """
-    if message.partition("=")[0] in _options() and ": " in message:
+    options = _all_options() | _running  # those of the running command win
+    if message.partition("=")[0] in options and ": " in message:
         given, _, expected = message.partition(": ")
         message = f"`{given}`: {expected}"
     parts = message.split("`")
@@ -275,7 +342,7 @@ def name_options(message: str) -> str:
         return message
     for i in range(1, len(parts), 2):
         name, _, value = parts[i].partition("=")
-        option = _options().get(name)
+        option = options.get(name)
         if option is None:
             parts[i] = f"`{parts[i]}`"
         elif value == "False" and option.secondary_opts:
@@ -291,6 +358,7 @@ def main() -> None:
     from fdgnn.exceptions import FDGNNError
 
     _kept.clear()
+    _running.clear()
     # Collecting garbage while libraries are imported takes a tenth of the time of `predict`.
     gc.set_threshold(50_000, 20, 100)
     atexit.register(gc.freeze)  # else it is collected again as the interpreter ends
@@ -304,10 +372,19 @@ def main() -> None:
     except (FDGNNError, ValueError, OSError) as error:
         say(f"error: {one_line(error)}")
         sys.exit(1)
-    except (RuntimeError, MemoryError) as error:
-        if not (message := _lack_of_memory(error)):
+    except MemoryError as error:
+        reason = f" ({one_line(error)})" if str(error) else ""
+        say(f"error: memory ran out{reason}")
+        sys.exit(1)
+    except RuntimeError as error:
+        from concurrent.futures import BrokenExecutor
+
+        if not isinstance(error, BrokenExecutor):
             raise
-        say(f"error: {message}")
+        say(
+            "error: a worker process was killed, perhaps because memory ran out; run the same "
+            "command again, if need be with fewer processes"
+        )
         sys.exit(1)
 
 
@@ -388,26 +465,12 @@ def _fill_in_closed_streams() -> None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
 
 
-def _lack_of_memory(error: Exception) -> str:
-    """Return a message if memory ran out, here or in another process; else an empty one."""
-    from concurrent.futures import BrokenExecutor
-
-    if isinstance(error, MemoryError):
-        return f"memory ran out ({one_line(error)})" if str(error) else "memory ran out"
-    if isinstance(error, BrokenExecutor):
-        return (
-            "a worker process was killed, perhaps because memory ran out; run the same command "
-            "again, if need be with fewer processes"
-        )
-    return ""
-
-
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     say(f"warning: {' '.join(name_options(str(message)).split())}")
 
 
 def one_line(error: Exception) -> str:
-    """The message, with options for arguments, in one line."""
+    """Return the message in one line, with options instead of Python arguments."""
     text = reason_of(error)
     text = text if isinstance(error, OSError) else name_options(text)
     return printable(" ".join(text.split()))

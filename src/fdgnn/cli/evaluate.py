@@ -1,117 +1,81 @@
-"""``fdgnn evaluate`` and ``fdgnn demo``: nested cross-validation, by the paper's protocol."""
+"""``fdgnn evaluate``, ``compare`` and ``demo``: nested cross-validation in a run directory."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 
-from fdgnn.cli.app import command, command_line, name_options, resumes_from, say, show
-from fdgnn.cli.options import (
-    AsJson,
-    AskedSplit,
-    Cluster,
-    Data,
-    FirstDataOptions,
-    Force,
-    Jobs,
-    ProtocolName,
-    Quiet,
-    RunDirectory,
-    ScoringChoice,
-    Seed,
-    SomeTargets,
-    SplitWords,
-    TargetList,
-    asked_targets,
-    check_unused,
-    with_atoms_of,
-)
+from fdgnn.cli import options as opt
+from fdgnn.cli.app import command, name_options, resumes_from, say, show
 from fdgnn.cli.output import check_outputs, report_rejects
-from fdgnn.cli.pages import (
-    PageFile,
-    WantPage,
-    check_page,
-    dataset_of,
-    show_run,
-)
+from fdgnn.cli.pages import PageFile, WantPage, dataset_of, show_run
 from fdgnn.files import expanduser
 from fdgnn.options import TrainingOptions
-from fdgnn.schema import ModelName, ReadOptions, TaskName
+from fdgnn.schema import ModelName, ReadOptions
 
 if TYPE_CHECKING:
-    from fdgnn.context import Context
     from fdgnn.datasets import GraphTable
     from fdgnn.evaluation.record import Evaluation
-    from fdgnn.graphs import GraphBatch
+    from fdgnn.evaluation.run import EvaluationTask
     from fdgnn.targets import Targets
 
 FILE = "evaluation.json"  # in the run directory
+Positive = Annotated[int | None, typer.Option(min=1)]
 _LEAST = 4  # graphs of a class, for two folds inside of two
 
 
 @command("fdgnn evaluate MUTAG --protocol quick --out runs/mutag")
 def evaluate(
-    data: Data,
-    how: FirstDataOptions,
-    choice: ScoringChoice,
-    target: SomeTargets = None,
-    targets: TargetList = None,
-    out: RunDirectory = None,
-    model: Annotated[
-        ModelName | None,
-        typer.Option(
-            help="paper is FDGNN as published, and the default for TU datasets. auto, the default "
-            "for tables, is the ensemble; wl and union are ensembles of one kind of encoder. "
-            "--protocol, --configurations and --units are for paper."
-        ),
-    ] = None,
-    protocol: Annotated[
-        ProtocolName | None,
-        typer.Option(help="How thorough the search is; by default paper: 100 configurations x 20."),
-    ] = None,
-    configurations: Annotated[
-        int | None, typer.Option(min=1, help="Random configurations; by default the protocol's.")
-    ] = None,
-    initializations: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Random initializations per configuration; by default the protocol's."
-        ),
-    ] = None,
-    units: Annotated[
-        int | None, typer.Option(min=1, help="Neurons per layer; by default the paper's.")
-    ] = None,
-    split: SplitWords = "random",
-    splits: Annotated[
-        Path | None,
-        typer.Option(
-            help="JSON file of published splits, as those of Errica et al.: validation graphs "
-            "select, then training and validation graphs train, and test graphs score."
-        ),
-    ] = None,
-    seed: Seed = 0,
-    jobs: Jobs = 1,
-    cluster: Cluster = None,
+    data: opt.Data,
+    how: opt.FirstDataOptions,
+    choice: opt.ScoringChoice,
+    asked: opt.TargetChoice,
+    run: opt.RunChoice,
+    out: opt.RunDirectory = None,
+    model: ModelName | None = None,
+    protocol: opt.ProtocolName | None = None,
+    configurations: Positive = None,
+    initializations: Positive = None,
+    units: Positive = None,
+    splits: Path | None = None,
+    cluster: opt.Cluster = None,
     page: WantPage = True,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
 ) -> None:
-    """Evaluate a model on a dataset by nested cross-validation, as in the paper; resumable."""
+    """Evaluate a model by nested cross-validation.
+
+    An interrupted run resumes when the command is repeated.
+
+    Parameters
+    ----------
+    model : str, default=paper for TU datasets, auto for tables
+        "paper" is FDGNN as published, with the options --protocol, --configurations and --units.
+        "auto" is the ensemble of a few base models; "wl" and "union" are ensembles of one kind of
+        encoder.
+    protocol : str, default=paper
+        How thorough the search is. "paper" is 100 configurations with 20 random initializations
+        each; "quick" has fewer of both.
+    configurations : int, default=set by the protocol
+        Number of random configurations.
+    initializations : int, default=set by the protocol
+        Number of random initializations of each configuration.
+    units : int, default=as in the paper
+        Units in each layer.
+    splits : path
+        JSON file of splits in the format of Errica et al.: models are selected on validation
+        graphs, trained on training and validation graphs, and scored on test graphs.
+    """
     from dataclasses import replace
 
-    from fdgnn.context import Context
     from fdgnn.evaluation.protocol import PROTOCOLS, PaperEvaluation
-    from fdgnn.evaluation.run import EvaluationTask, Evaluator, evaluate
-    from fdgnn.evaluation.splits import read_splits
-    from fdgnn.folds import nested_folds
-    from fdgnn.training import NestedEvaluation, evaluation_folds
+    from fdgnn.evaluation.run import Evaluator
+    from fdgnn.evaluation.run import evaluate as evaluate_in
+    from fdgnn.folds import N_FOLDS
+    from fdgnn.training import NestedEvaluation, check_model
 
-    context, held_out = Context(jobs, quiet, command_line()), AskedSplit.of(split)
     if model is None:
         model = "auto" if is_table(data, how.format) else "paper"
     if model != "paper":
@@ -119,25 +83,12 @@ def evaluate(
             "protocol": protocol, "configurations": configurations,
             "initializations": initializations,
         }  # fmt: skip
-        check_unused(given | {"units": units, "cluster": cluster}, model, "paper")
-    options = replace(choice, model=model, seed=seed)
-    _check_evaluated(options, held_out, splits)
-    reading = with_atoms_of(how, model) if is_table(data, how.format) else how
-    found = read_labeled(
-        data, asked_targets(target, targets), reading, context, columns=held_out.columns,
-        task=choice.task, transform=choice.transform,
-    )  # fmt: skip
-    y = found.targets
-    _check_target(found, model, choice.scoring)
-    rows = held_out.of_table(found.table, context)
-    words = rows.words
-    if splits is not None:
-        folds, words = read_splits(splits, len(y)), f"published splits ({splits.name})"
-    elif model == "paper":
-        folds = nested_folds(y.of_target(0), 10, 10, seed)
-    else:
-        folds = evaluation_folds(y, rows, seed)
-    what = EvaluationTask(found.name, found.graphs, y, folds, words, seed, found.smiles, found.ids)
+        opt.check_unused(given | {"units": units, "cluster": cluster}, model, "paper")
+    options = replace(choice, model=model, seed=run.random_state)
+    _check_for_paper(options, asked)
+    check_model(options)
+    n_inner = 10 if model == "paper" else N_FOLDS
+    task = read_task(data, how, asked, options, run, n_inner, splits)
     evaluator: Evaluator
     if model == "paper":
         thorough = PROTOCOLS[protocol or "paper"]
@@ -146,94 +97,151 @@ def evaluate(
             n_configurations=configurations or thorough.n_configurations,
             n_initializations=initializations or thorough.n_initializations,
         )
-        evaluator = PaperEvaluation(what, thorough, units, cluster)
+        evaluator = PaperEvaluation(task, thorough, units, cluster)
     else:
-        evaluator = NestedEvaluation(what, options.with_defaults(y))
-    out = out or Path("runs") / found.name
+        evaluator = NestedEvaluation(task, options.with_defaults(task.targets))
+    out = out or Path("runs") / task.dataset
     resumes_from(out)
-    run = evaluate(evaluator, out, context)
-    _print_result(run.evaluation, as_json, quiet)
-    say(f"written to {out / FILE}", quiet)
+    done = evaluate_in(evaluator, out, run.context)
+    _print_results(done.evaluation, run)
+    say(f"written to {out / FILE}", run.quiet)
     if page:
-        show_run(run, out, out / "report.html", context)
+        show_run(done, out, out / "report.html", run.context)
 
 
-def _check_evaluated(options: TrainingOptions, split: AskedSplit, splits: Path | None) -> None:
-    """Raise ValueError for what the paper's protocol does not have, and for unusable splits."""
+def _check_for_paper(options: TrainingOptions, asked: opt.TargetOptions) -> None:
+    """Raise ValueError for options that the paper's protocol does not have."""
+    if options.model != "paper":
+        return
     for name in ("scoring", "threshold", "class_weight"):
-        if options.model == "paper" and getattr(options, name) is not None:
+        if getattr(options, name) is not None:
             raise ValueError(
                 f"`{name}` is not for --model paper, whose protocol chooses by accuracy and counts "
                 "all errors alike"
             )
-    if options.model == "paper" and split != AskedSplit():
+    if opt.AskedSplit.of(asked.split) != opt.AskedSplit():
         raise ValueError("--split is not for --model paper, whose protocol splits at random")
-    if split.name == "time":
-        raise ValueError("--split time is for fit; evaluate holds every graph out once")
-    if splits is not None and split != AskedSplit():
-        raise ValueError("--splits FILE says which graphs are held out; leave --split out")
 
 
-def _check_target(found: Labeled, model: ModelName, scoring: str | None) -> None:
-    """Raise ValueError for a model or a scoring that is not for such targets."""
-    import numpy as np
+@command("fdgnn compare molecules.csv --target active --time-limit 300")
+def compare(
+    data: opt.Data,
+    how: opt.FirstDataOptions,
+    choice: Annotated[
+        TrainingOptions,
+        opt.library_options(
+            TrainingOptions, "Targets and metrics", "task", "scoring", "class_weight", "transform"
+        ),
+    ],
+    asked: opt.TargetChoice,
+    run: opt.RunChoice,
+    methods: Annotated[str | None, typer.Option("--with")] = None,
+    out: opt.RunDirectory = None,
+    protocol: opt.ProtocolName = "quick",
+    configurations: Positive = None,
+    inner_folds: Positive = None,
+    choose_epochs: Annotated[bool, typer.Option("--choose-epochs/--all-epochs")] = True,
+    time_limit: Annotated[float, typer.Option(min=1)] = 600.0,
+    memory_limit: Annotated[float, typer.Option(min=1)] = 4000.0,
+    page: WantPage = True,
+) -> None:
+    """Compare scores, time, memory and size of methods on the same folds.
 
-    from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, known_scoring
-    from fdgnn.tasks import text_among_numbers
+    An interrupted run resumes when the command is repeated.
 
-    targets = found.targets
-    classify, one, y = targets.classify, len(targets.names) == 1, targets.of_target(0)
-    odd = text_among_numbers(y) if classify and one else None
-    if odd is not None and np.unique(y, return_counts=True)[1].min() < _LEAST:
-        raise ValueError(
-            f"the target is inferred to be classes because {odd!r} is not a number, and classes "
-            "have too few graphs for cross-validation; for regression, choose --task regression"
-        )
-    if model == "paper" and not (classify and one):
-        raise ValueError(
-            "--model paper is for classes of one target, as the paper's protocol is; choose "
-            "--model auto"
-        )
-    if scoring is not None and known_scoring(scoring, not classify) is not None:
-        this, other = ("classes", "numbers") if classify else ("numbers", "classes")
-        names = ", ".join(OF_CLASSES if classify else OF_NUMBERS)
-        guessed = found.table is not None and y.dtype.kind in "iuf"
-        hint = f", or say by --task that it has {other}" if guessed else ""
-        raise ValueError(
-            f"--scoring {scoring} is for {other}, but the target has {this}: choose one of "
-            f"{names}{hint}"
-        )
+    Parameters
+    ----------
+    methods : str
+        Some of fdgnn-auto, fdgnn-wl, fdgnn-union, labels-rf, ecfp-lr, ecfp-rf, ecfp-gb, desc-rf,
+        desc-gb, wl, wl-oa, pk, gk, rw, gin, dgcnn, gnn, separated by commas; for regression only
+        those up to desc-gb. By default fdgnn-auto, labels-rf, wl; for molecules fdgnn-auto,
+        ecfp-lr, ecfp-rf, desc-gb.
+    protocol : str
+        How thorough the hyperparameter search of the paper's model is.
+    configurations : int, default=all
+        Points of each method's grid to try.
+    inner_folds : int, default=all for kernels, 1 for networks
+        Inner folds to validate on.
+    choose_epochs : bool
+        Select the number of epochs of networks, or train for all published epochs.
+    time_limit : float
+        Seconds per method.
+    memory_limit : float
+        Megabytes per method.
+    """
+    from dataclasses import replace
+
+    from fdgnn.evaluation.baselines import check_method
+    from fdgnn.evaluation.comparison import Limits, Search, compare_methods
+    from fdgnn.evaluation.protocol import PROTOCOLS, PaperEvaluation
+    from fdgnn.training import check_model
+
+    search = Search(
+        n_configurations=configurations, inner_folds=inner_folds, choose_epochs=choose_epochs,
+        scoring=choice.scoring, class_weight=choice.class_weight,
+    )  # fmt: skip
+    named = None
+    if methods is not None:
+        named = [name.strip().lower() for name in methods.split(",") if name.strip()]
+        if not named:
+            raise ValueError("--with is empty: name at least one method, or leave it out")
+    check_model(choice)
+    for name in named or ():  # before the graphs are read, which may take long
+        check_method(name)
+    if isinstance(asked.names, list):
+        raise ValueError(f"--target names {len(asked.names)} columns; compare takes one")
+    if how.vertex == "auto":  # all methods read the same: graph kernels and networks take labels
+        how = msgspec.structs.replace(how, vertex="either")
+    task = read_task(data, how, asked, choice, run, 10)
+    out = out or Path("runs") / task.dataset
+    resumes_from(out)
+    limits = Limits(seconds=time_limit, megabytes=memory_limit)
+    compared = compare_methods(
+        task, out, named, run.context, PROTOCOLS[protocol], search=search, limits=limits
+    )
+    _print_results(compared, run)
+    say(f"written to {out / FILE}", run.quiet)
+    if page:
+        done = None
+        if compared[0].model.name == "paper" and compared[0].status == "finished":
+            ours = PaperEvaluation(task, PROTOCOLS[protocol])  # from its checkpoints
+            done = ours.run(out / "parts", replace(run.context, quiet=True))
+        show_run(done, out, out / "report.html", run.context)
+    if any(each.status == "failed" for each in compared):
+        raise typer.Exit(1)
 
 
 @command("fdgnn demo")
 def demo(
-    jobs: Jobs = -1,
+    jobs: opt.Jobs = -1,
     page: PageFile = None,
-    force: Force = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    force: opt.Force = False,
+    quiet: opt.Quiet = False,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Evaluate FDGNN on MUTAG by nested cross-validation, in about a minute."""
     from tempfile import TemporaryDirectory
 
-    from fdgnn.context import Context
     from fdgnn.datasets import load_tu, make_motif_graphs
     from fdgnn.evaluation.protocol import PROTOCOLS, PaperEvaluation
-    from fdgnn.evaluation.run import EvaluationTask, evaluate
+    from fdgnn.evaluation.run import EvaluationTask
+    from fdgnn.evaluation.run import evaluate as evaluate_in
     from fdgnn.exceptions import DatasetError
-    from fdgnn.folds import nested_folds
+    from fdgnn.folds import Split
     from fdgnn.tasks import one_target
 
     if page is not None:
         check_outputs(force, page)
-        check_page(page)
+        from fdgnn.html.report import check_report
+
+        check_report(page)
     try:
         name, (graphs, y) = "MUTAG", load_tu("MUTAG", download_if_missing=False)
     except DatasetError:
-        say("MUTAG was not found (no data home, no GraKeL): using generated graphs")
+        say("MUTAG is neither in the data directory nor in GraKeL: using generated graphs")
         name, (graphs, y) = "generated motif graphs", make_motif_graphs(200, random_state=0)
     targets, quick = one_target(y, "classification"), PROTOCOLS["quick"]
-    task = EvaluationTask(name, graphs, targets, nested_folds(y, 10, 10, 0))
+    task = EvaluationTask(name, graphs, targets, Split().nested(targets, 10, 10))
     say(f"{name}: {graphs!r}", quiet)
     say(
         f"{quick.n_configurations} configurations x {quick.n_initializations} random "
@@ -241,77 +249,97 @@ def demo(
         quiet,
     )
     with TemporaryDirectory() as directory:
-        context = Context(jobs, quiet, command_line())
-        run = evaluate(PaperEvaluation(task, quick), Path(directory), context)
-        _print_result(run.evaluation, as_json, quiet)
+        run = opt.RunOptions(0, jobs, quiet, as_json)
+        done = evaluate_in(PaperEvaluation(task, quick), Path(directory), run.context)
+        _print_results(done.evaluation, run)
         if page is None:
-            say("to see a page about it: fdgnn demo --report demo.html", quiet)
+            say("for an HTML report: fdgnn demo --report demo.html", quiet)
         else:
-            show_run(run, Path(directory), page, context, required=True)
+            show_run(done, Path(directory), page, run.context, required=True)
 
 
-def _print_result(found: Evaluation, as_json: bool, quiet: bool) -> None:
-    if as_json:
-        from fdgnn.records import encode
+def _print_results(found: Evaluation | Sequence[Evaluation], run: opt.RunOptions) -> None:
+    """Print an evaluation with its notes, or the table of a comparison."""
+    from fdgnn.cli.output import comparison_lines, evaluation_lines
+    from fdgnn.records import encode
 
-        show(encode(found).decode())
-        return
-    from fdgnn.cli.tables import evaluation_lines
-
-    for line in evaluation_lines(found):
+    if run.as_json:
+        lines = [encode(found).decode()]
+    elif isinstance(found, Sequence):
+        lines = comparison_lines(found)
+    else:
+        lines = evaluation_lines(found)
+    for line in lines:
         show(line)
-    for note in map(name_options, found.notes):
-        say(note, quiet)
+    if not (run.as_json or isinstance(found, Sequence)):
+        for note in map(name_options, found.notes):
+            say(note, run.quiet)
 
 
 # ---------------------------------------------------------------------- reading
 
 
-@dataclass(frozen=True)
-class Labeled:
-    """Graphs with targets; `table` is what they were read from, if it is one."""
-
-    name: str
-    graphs: GraphBatch
-    targets: Targets
-    table: GraphTable | None = None
-
-    @property
-    def smiles(self) -> Sequence[str] | None:
-        """The SMILES that molecules were read from."""
-        return None if self.table is None else self.table.smiles
-
-    @property
-    def ids(self) -> Sequence[object] | None:
-        """The names of the graphs, if they have some."""
-        return None if self.table is None else [self.table.ids[row] for row in self.table.rows]
-
-
-def read_labeled(
+def read_task(
     data: str,
-    target: str | list[str] | None,
     how: ReadOptions,
-    context: Context,
-    *,
-    columns: Sequence[str] = (),
-    task: TaskName | None = None,
-    transform: str | None = None,
-) -> Labeled:
-    """Read a TU dataset, or a table with targets; invalid rows are reported and left out.
+    asked: opt.TargetOptions,
+    options: TrainingOptions,
+    run: opt.RunOptions,
+    n_inner: int,
+    splits: Path | None = None,
+) -> EvaluationTask:
+    """Read a TU dataset, or a table with targets, and make its folds.
 
-    Whether the targets of a table are classes or numbers is inferred, unless `task` says it.
+    Invalid rows of a table are reported and left out. Whether its targets are classes or numbers is
+    inferred, unless the options say it.
     """
-    from fdgnn.datasets import read_graphs
-    from fdgnn.tasks import table_targets
+    from fdgnn.datasets import load_tu, read_graphs
+    from fdgnn.evaluation.run import EvaluationTask
+    from fdgnn.evaluation.splits import read_splits
+    from fdgnn.tasks import one_target, table_targets
 
-    if not is_table(data, how.format):
-        return _tu_dataset(data, {"target": target, "task": task, "transform": transform}, how)
-    table = read_graphs(
-        data, how, target=target, numeric=task == "regression", columns=list(columns)
-    )
-    report_rejects(table.rejects, table.n_rows, context)
-    graphs, targets = table_targets(table, task)
-    return Labeled(dataset_of(data), graphs, targets.transformed(transform), table)
+    held_out, context, table = opt.AskedSplit.of(asked.split), run.context, None
+    reading = opt.with_vertices_of(how, options.model)
+    if held_out.name == "time":
+        raise ValueError("--split time is for fit; an evaluation holds every graph out once")
+    if splits is not None and held_out != opt.AskedSplit():
+        raise ValueError("--splits FILE defines the held-out graphs; leave --split out")
+    if is_table(data, how.format):
+        name = dataset_of(data)
+        table = read_graphs(
+            data, reading, target=asked.names,
+            numeric=options.task == "regression", columns=held_out.columns,
+        )  # fmt: skip
+        report_rejects(table.rejects, table.n_rows, context)
+        graphs, targets = table_targets(table, options.task)
+        targets = targets.transformed(options.transform)
+    else:
+        path = Path(data)
+        name = path.stem if path.suffix == ".zip" else path.name
+        _check_for_tu(data, asked, options, how)
+        graphs, y = load_tu(data, how, vertex=reading.vertex)
+        targets = one_target(y, "classification")
+    _check_target(targets, table, options)
+    split = held_out.of_table(table, context)
+    words = split.words
+    if splits is not None:
+        folds, words = read_splits(splits, len(targets)), f"published splits ({splits.name})"
+    else:
+        folds = split.nested(targets, 10, n_inner, run.random_state)
+    smiles = None if table is None else table.smiles
+    ids = None if table is None else [table.ids[row] for row in table.rows]
+    return EvaluationTask(name, graphs, targets, folds, words, run.random_state, smiles, ids)
+
+
+def _check_for_tu(
+    data: str, asked: opt.TargetOptions, options: TrainingOptions, how: ReadOptions
+) -> None:
+    """Raise ValueError for options that are for tables only."""
+    given = {"target": asked.names, "task": options.task, "transform": options.transform}
+    names = [name for name, value in given.items() if value]
+    names += msgspec.to_builtins(msgspec.structs.replace(how, vertex="auto", edge_labels="auto"))
+    if names:
+        raise ValueError(f"`{names[0]}` is for tables, and {data} is a TU dataset; leave it out")
 
 
 def is_table(data: str, format: str | None) -> bool:
@@ -323,19 +351,32 @@ def is_table(data: str, format: str | None) -> bool:
     return is_file and recognize(data, format).format != "tu"
 
 
-def _tu_dataset(data: str, asked: Mapping[str, object], how: ReadOptions) -> Labeled:
-    from fdgnn.datasets import load_tu
-    from fdgnn.tasks import one_target
+def _check_target(targets: Targets, table: GraphTable | None, options: TrainingOptions) -> None:
+    """Raise ValueError for a model or a scoring that is not for such targets."""
+    import numpy as np
 
-    given = [name for name, value in asked.items() if value]
-    given += msgspec.to_builtins(msgspec.structs.replace(how, vertex="auto", edge_labels="auto"))
-    if given:
-        raise ValueError(f"`{given[0]}` is for tables, and {data} is a TU dataset; leave it out")
-    graphs, y = load_tu(data, vertex=how.vertex, edge_labels=how.edge_labels)
-    return Labeled(dataset_name(data), graphs, one_target(y, "classification"))
+    from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, known_scoring
+    from fdgnn.tasks import text_among_numbers
 
-
-def dataset_name(name_or_path: str) -> str:
-    """Name a TU dataset that was given by name or path."""
-    path = Path(name_or_path)
-    return path.stem if path.suffix == ".zip" else path.name
+    scoring = options.scoring
+    classify, one, y = targets.classify, len(targets.names) == 1, targets.of_target(0)
+    odd = text_among_numbers(y) if classify and one else None
+    if odd is not None and np.unique(y, return_counts=True)[1].min() < _LEAST:
+        raise ValueError(
+            f"the target is inferred to be classes because {odd!r} is not a number, and classes "
+            "have too few graphs for cross-validation; for regression, choose --task regression"
+        )
+    if options.model == "paper" and not (classify and one):
+        raise ValueError(
+            "--model paper is for classes of one target, as the paper's protocol is; choose "
+            "--model auto"
+        )
+    if scoring is not None and known_scoring(scoring, not classify) is not None:
+        this, other = ("classes", "numbers") if classify else ("numbers", "classes")
+        names = ", ".join(OF_CLASSES if classify else OF_NUMBERS)
+        guessed = table is not None and y.dtype.kind in "iuf"
+        hint = f", or say by --task that it has {other}" if guessed else ""
+        raise ValueError(
+            f"--scoring {scoring} is for {other}, but the target has {this}: choose one of "
+            f"{names}{hint}"
+        )

@@ -7,6 +7,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,20 +18,19 @@ from fdgnn.cli.options import AsJson, Data, FirstDataOptions, Like, Quiet, SomeT
 from fdgnn.cli.output import read_all
 
 if TYPE_CHECKING:
-    from fdgnn.encoders.base import GraphKind
     from fdgnn.encoders.descriptors import DescriptorColumn
     from fdgnn.graphs import Array, GraphBatch
     from fdgnn.model_files import ModelInfo
-    from fdgnn.model_files.description import EstimatorRecord
     from fdgnn.model_files.state import TargetRecord
     from fdgnn.schema import InputSchema
 
 SHOWN_CLASSES = 20  # numbers with more values are regression targets; of texts the largest
 STRONG_SKEW = 2.0  # from which a logarithm is worth a hint
+_QUANTILES = ("minimum", "quartile", "median", "quartile", "maximum")
 RADII = (0.3, 0.5, 0.7, 0.9, 0.99)  # effective spectral radii shown by `stability`
 
 datasets_app = typer.Typer(
-    help="List the TU datasets that are known by name, or describe graphs.",
+    help="List the TU datasets known by name, or describe graphs.",
     invoke_without_command=True,
     epilog="Example: fdgnn datasets info MUTAG",
 )
@@ -39,7 +39,7 @@ app.add_typer(datasets_app, name="datasets")
 
 @datasets_app.callback()
 def datasets(context: typer.Context, as_json: AsJson = False) -> None:
-    """List the TU datasets that are known by name, and which of them are here."""
+    """List the TU datasets known by name, and whether they are available locally."""
     if context.invoked_subcommand is not None:
         return
     from fdgnn.datasets.home import KNOWN_NAMES, data_home, find_local
@@ -60,7 +60,10 @@ def info(
     like: Like = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show sizes, targets and duplicates of graphs; for molecules also salts and scaffolds."""
+    """Describe graphs: sizes, targets, duplicates.
+
+    For molecules also salts, scaffolds and elements.
+    """
     if target is not None and len(target) > 1:
         raise ValueError(f"--target is given {len(target)} times; this command shows one at a time")
     table, graphs = read_all(data, how, _model(like), None if target is None else target[0])
@@ -121,8 +124,10 @@ def describe_molecules(smiles: Sequence[str], y: Array | None) -> dict[str, Any]
     elements: Counter[str] = Counter()
     targets: dict[str, list[Any]] = {}
     n_charged = n_stereo = 0
+    without_logs = require("rdkit.rdBase", "chem", "Facts about molecules").BlockLogs
     for i, text in enumerate(smiles):
-        molecule = chem.MolFromSmiles(text)
+        with without_logs():  # reported when they were read
+            molecule = chem.MolFromSmiles(text)
         elements.update({atom.GetSymbol() for atom in molecule.GetAtoms()})
         n_charged += chem.GetFormalCharge(molecule) != 0
         canonical = chem.MolToSmiles(molecule)
@@ -144,7 +149,7 @@ def describe_molecules(smiles: Sequence[str], y: Array | None) -> dict[str, Any]
 
 
 def _in_words(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return the facts in words; of molecules, in those of chemists."""
+    """Return the facts in words; for molecules, in terms of chemistry."""
     molecules = facts.get("molecules")
     graph, vertex, edge = ("molecule", "atom", "bond") if molecules else ("graph", "vertex", "edge")
     vertices = "atoms" if molecules else "vertices"
@@ -176,9 +181,17 @@ def _in_words(facts: dict[str, Any]) -> dict[str, Any]:
         more = ", ..." if len(counts) > len(shown) else ""
         words["classes"] = f"{len(counts)}: " + ", ".join(f"{c} ({n})" for c, n in shown) + more
         words["accuracy, always the majority class"] = f"{facts['majority']:.3f}"
-        words["accuracy, best of any message passing (WL)"] = f"{facts['wl_ceiling']:.3f}"
+        words["accuracy, upper bound of message passing (WL)"] = f"{facts['wl_ceiling']:.3f}"
     if "target" in facts:
-        words |= _target_in_words(**facts["target"])
+        target = facts["target"]
+        quantiles = zip(_QUANTILES, target["quantiles"], strict=True)
+        strong = target["skewness"] > STRONG_SKEW and target["quantiles"][0] > 0
+        hint = "; --transform log10 learns the logarithm" if strong else ""
+        words |= {
+            "target": "mean {mean:.4g}, standard deviation {sd:.4g}".format(**target),
+            "quantiles of the target": ", ".join(f"{name} {q:.4g}" for name, q in quantiles),
+            "skewness of the target": f"{target['skewness']:.1f}{hint}",
+        }
     return words
 
 
@@ -199,24 +212,14 @@ def _molecules_in_words(facts: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _target_in_words(
-    mean: float, sd: float, quantiles: Sequence[float], skewness: float
-) -> dict[str, str]:
-    names = ("minimum", "quartile", "median", "quartile", "maximum")
-    found = ", ".join(f"{name} {value:.4g}" for name, value in zip(names, quantiles, strict=True))
-    words = {"target": f"mean {mean:.4g}, sd {sd:.4g}", "its quantiles": found}
-    if skewness > STRONG_SKEW and quantiles[0] > 0:
-        words["its skewness"] = f"{skewness:.1f}; the logarithm may be easier to predict"
-    else:
-        words["its skewness"] = f"{skewness:.1f}"
-    return words
-
-
 @command("fdgnn stability PROTEINS")
 def stability(
     data: Data, how: FirstDataOptions, like: Like = None, as_json: AsJson = False
 ) -> None:
-    """Show at which effective spectral radius graphs are certain to have one fixed point."""
+    """Count the graphs whose states provably converge, by effective spectral radius.
+
+    A certified graph has exactly one fixed point, to which states converge from any start.
+    """
     import numpy as np
 
     graphs = read_all(data, how, _model(like))[1]
@@ -247,17 +250,15 @@ def stability(
 
 @command("fdgnn model model.fdgnn")
 def model(
-    path: Annotated[Path, typer.Argument(help="A model file.")], as_json: AsJson = False
+    path: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.")],
+    as_json: AsJson = False,
 ) -> None:
-    """Describe a model file: targets, scores, base models, input schema; with --json, all."""
+    """Describe a model file: targets, scores, base models, input schema."""
     from fdgnn.model_files import model_info
     from fdgnn.records import as_plain
 
     info = model_info(path)
-    if as_json:
-        _print(as_plain(info), as_json)
-        return
-    _print(model_in_words(info), as_json)
+    _print(as_plain(info) if as_json else model_in_words(info), as_json)
 
 
 def _print(facts: dict[str, Any], as_json: bool) -> None:
@@ -273,12 +274,13 @@ def _print(facts: dict[str, Any], as_json: bool) -> None:
 
 _CLASSES = 10  # that are named
 _STANDARDIZED = {"parent": "largest fragment", "tautomer": "canonical tautomer"}
+_READOUTS = {"linear": "ridge regression", "rbf": "RBF kernel ridge regression"}
 _VERTICES = {"labels": "vertex labels", "features": "features per vertex"}
 
 
 def model_in_words(info: ModelInfo) -> dict[str, object]:
-    """Facts about a model by name, in the order in which they are shown."""
-    from fdgnn.cli.tables import score_lines
+    """Return facts about a model by name, in the order in which they are shown."""
+    from fdgnn.cli.output import score_lines
 
     encoder = "" if info.encoder is None else info.encoder.kind
     words: dict[str, object] = {"model": info.model or f"encoder {encoder}"}
@@ -293,11 +295,20 @@ def model_in_words(info: ModelInfo) -> dict[str, object]:
         if found.notes:
             words["notes"] = "; ".join(found.notes)
     if info.model is not None:
+        counts = [sum(each.conformal) for each in info.targets if each.conformal is not None]
+        conformal = f"yes, by conformal scores of {sum(counts)} out-of-fold predictions"
         classify = any(target.classes for target in info.targets)
-        words["sets" if classify else "intervals"] = _conformal(info.targets)
-    words["graphs"] = _kind_in_words(info.graph_kind)
+        words["sets" if classify else "intervals"] = (
+            conformal if counts else "no: the file has no conformal scores"
+        )
+    kind, inputs = info.graph_kind, "nothing on vertices"
+    if kind.vertices in _VERTICES:
+        inputs = f"{kind.n_inputs} {_VERTICES[kind.vertices]}"
+    words["graphs"] = f"{'directed' if kind.directed else 'undirected'}, {inputs}"
     if info.descriptors:
-        words["descriptors"] = ", ".join(_descriptor(column) for column in info.descriptors)
+        words["graph-level features"] = ", ".join(
+            _descriptor(column) for column in info.descriptors
+        )
     if info.schema is not None:
         words["read from"] = _schema_in_words(info.schema)
     if info.estimators:
@@ -305,20 +316,6 @@ def model_in_words(info: ModelInfo) -> dict[str, object]:
     words["parameters"] = _parameters(info) or "all by default"
     words["written by"] = f"fdgnn {info.fdgnn}, in format {info.format}"
     return words
-
-
-def _conformal(targets: Sequence[TargetRecord]) -> str:
-    """Whether there are sets or intervals, and what they rest on."""
-    counts = [sum(target.conformal) for target in targets if target.conformal is not None]
-    if not counts:
-        return "no: the file has no conformal scores"
-    return f"yes, by conformal scores of {sum(counts)} out-of-fold predictions"
-
-
-def _kind_in_words(kind: GraphKind) -> str:
-    direction = "directed" if kind.directed else "undirected"
-    inputs = f"{kind.n_inputs} {_VERTICES[kind.vertices]}" if kind.vertices in _VERTICES else ""
-    return f"{direction}, {inputs or 'nothing on vertices'}"
 
 
 def _target(target: TargetRecord) -> str:
@@ -342,7 +339,7 @@ def _schema_in_words(schema: InputSchema) -> str:
         "atoms": schema.atoms,
         "vertices": ", ".join(schema.vertex_attributes),
         "edges": schema.edge_attribute,
-        "arcs": None if schema.edge_labels == "ignore" else f"as {schema.edge_labels}",
+        "edge values": None if schema.edge_labels == "ignore" else f"as {schema.edge_labels}",
         "standardized,": _STANDARDIZED.get(schema.standardize or ""),
         "stereo": "distinguished" if schema.stereo else None,
     }
@@ -351,23 +348,18 @@ def _schema_in_words(schema: InputSchema) -> str:
 
 
 def _estimators(info: ModelInfo) -> list[str]:
-    """One line for those that are alike."""
-    alike = Counter((model.name, model.readout, _alpha(model)) for model in info.estimators)
-    lines = []
-    for (name, readout, alpha), n in alike.items():
-        times = f"{n} x " if n > 1 else ""
-        lines.append(f"{times}{name} ({readout} readout{alpha})")
-    return lines
-
-
-def _alpha(model: EstimatorRecord) -> str:
-    given = model.alpha if isinstance(model.alpha, list) else [model.alpha]
-    known = [f"{alpha:g}" for alpha in given if alpha is not None]
-    return f", alpha {', '.join(known)}" if known else ""
+    """Return one line for each kind of base models that are alike."""
+    alike: Counter[str] = Counter()
+    for model in info.estimators:
+        given = model.alpha if isinstance(model.alpha, list) else [model.alpha]
+        known = [f"{alpha:g}" for alpha in given if alpha is not None]
+        alpha = f", regularization strength alpha {', '.join(known)}" if known else ""
+        alike[f"{model.name} ({_READOUTS[model.readout]}{alpha})"] += 1
+    return [f"{n} x {line}" if n > 1 else line for line, n in alike.items()]
 
 
 def _parameters(info: ModelInfo) -> str:
-    """Parameters that differ from the defaults."""
+    """Return parameters that differ from the defaults."""
     from fdgnn.model_files.description import MODELS
 
     kind = MODELS.get(info.model or "")
@@ -387,34 +379,27 @@ def _parameters(info: ModelInfo) -> str:
 def compile_command(quiet: Quiet = False, as_json: AsJson = False) -> None:
     """Check that the kernels run on this machine.
 
-    For those who build images. Kernels are compiled when fdgnn is installed, never later. If the
-    extra 'report' is installed, the script that draws charts is built, and kept in the cache
-    (FDGNN_CACHE).
+    Kernels are compiled when fdgnn is installed, never later. If the extra 'report' is installed,
+    the script that draws the charts of reports is built as well, and kept in the cache directory
+    (FDGNN_CACHE). This is useful when you build a container image.
     """
+    from fdgnn.exceptions import MissingDependencyError
+    from fdgnn.html.page import cache_vega_bundle
     from fdgnn.installation import compile_kernels
 
     found = compile_kernels(verbose=not quiet)
-    charts = _make_charts()
+    charts = None  # if the extra is not installed, or nothing can be kept
+    with suppress(MissingDependencyError):
+        path = cache_vega_bundle()
+        charts = path and str(path)
     if as_json:
         facts = {"engine": found.engine, "runs": list(found.runs), "charts": charts}
         typer.echo(json.dumps(facts))
         return
-    who = "FDGNN_ENGINE asks for" if os.environ.get("FDGNN_ENGINE") else "this processor takes"
+    who = "FDGNN_ENGINE asks for" if os.environ.get("FDGNN_ENGINE") else "this processor uses"
     typer.echo(
-        f"all is well: the kernels were compiled when fdgnn was installed, and work here; {who} "
+        f"the kernels were compiled when fdgnn was installed, and work on this machine; {who} "
         f"the engine '{found.engine}', of {', '.join(found.runs)}"
     )
     if charts is not None:
-        say(f"the script that draws the charts of pages is kept: {charts}", quiet)
-
-
-def _make_charts() -> str | None:
-    """Build the script of charts; None if the extra is not installed, or nothing can be kept."""
-    from fdgnn.exceptions import MissingDependencyError
-    from fdgnn.html.page import cache_vega_bundle
-
-    try:
-        path = cache_vega_bundle()
-    except MissingDependencyError:
-        return None
-    return None if path is None else str(path)
+        say(f"script for the charts of reports: {charts}", quiet)

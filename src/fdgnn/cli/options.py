@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
-from inspect import Parameter
+from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 import typer
 
-from fdgnn.cli.app import OptionGroup, say
+from fdgnn.cli.app import OptionGroup, command_line, names_in, say
 from fdgnn.options import TrainingOptions
 from fdgnn.schema import ModelName, ReadOptions
 from fdgnn.texts import agreeing
@@ -32,33 +31,37 @@ Seed = Annotated[
 Data = Annotated[
     str,
     typer.Argument(
+        metavar="DATA",
         help="Graphs: a TU name, folder or zip; CSV, TSV, JSON lines, Parquet, Arrow or .xlsx, "
         "with SMILES or graph columns; .smi or .sdf; the same gzipped (.gz); a folder of "
-        "GraphML; '-' for standard input."
+        "GraphML; '-' for standard input.",
     ),
 ]
 ManyData = Annotated[
     list[str],
     typer.Argument(
+        metavar="DATA",
         help="Graphs, as for fit; with a directory as output, also several files, a "
-        "pattern such as 'shards/*.parquet', a directory, or URLs that fsspec opens."
+        "pattern such as 'shards/*.parquet', a directory, or URLs that fsspec opens.",
     ),
 ]
-Model = Annotated[Path, typer.Argument(help="A model file written by 'fdgnn fit'.")]
+Model = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A model file written by 'fdgnn fit'.")
+]
 SomeTargets = Annotated[
     list[str] | None,
     typer.Option("--target", help="Column to predict; repeat it for several targets."),
 ]
 TargetList = Annotated[
-    str | None, typer.Option("--targets", help="Columns of several targets, with commas.")
+    str | None, typer.Option("--targets", help="Columns of several targets, separated by commas.")
 ]
 Rejects = Annotated[
     Path | None,
-    typer.Option(help="File for the list of rejected rows.", show_default="beside the output"),
+    typer.Option(help="File for the list of rejected rows.", show_default="next to the output"),
 ]
 FormulaGuard = Annotated[
     bool,
-    typer.Option(help="Begin text in CSV that a spreadsheet would run as a formula with a quote."),
+    typer.Option(help="In CSV, put a quote before text that a spreadsheet would run as a formula."),
 ]
 ProtocolName = Literal["paper", "quick"]
 Cluster = Annotated[
@@ -78,12 +81,8 @@ RunDirectory = Annotated[
 Like = Annotated[
     Path | None, typer.Option(help="A model file: read DATA as its training data was read.")
 ]
+Precision = Annotated[int, typer.Option(min=1, max=17, help="Significant digits of numbers.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite output files that exist.")]
-
-
-def names_in(given: list[str] | None) -> list[str]:
-    """Return the names in an option that may be repeated, and may have commas."""
-    return [name.strip() for one in given or () for name in one.split(",") if name.strip()]
 
 
 def asked_targets(target: list[str] | None, targets: str | None) -> str | list[str] | None:
@@ -106,7 +105,10 @@ def check_unused(given: Mapping[str, object], model: ModelName, *others: ModelNa
 _NAMES = {
     "id_column": "--id", "smiles_column": "--smiles", "directed": "--directed/--undirected",
     "strict": "--strict", "stereo": "--stereo", "search": "--search/--no-search",
-    "n_configurations": "--configurations",
+    "n_configurations": "--configurations", "n_estimators": "--initializations",
+    "n_units": "--units", "n_layers": "--layers", "n_connections": "--connections",
+    "n_projections": "--projections", "effective_spectral_radius": "--spectral-radius",
+    "n_iterations": "--iterations",
 }  # fmt: skip
 _READING = "How to read graphs"
 _FILE = ("format", "id_column", "smiles_column", "strict")
@@ -116,43 +118,14 @@ _GRAPHS = (
 )  # fmt: skip
 
 
-def library_options(kind: Any, title: str, *names: str) -> OptionGroup:
-    """Return options for fields of a class, with its types, defaults and descriptions."""
-    hints, helps = get_type_hints(kind, localns={"Split": Any}), _descriptions(kind)
-    defaults = {name: each.default for name, each in inspect.signature(kind).parameters.items()}
-    lists = {name for name in names if defaults[name] == ()}
-    parameters = []
-    for name in names:
-        option = _NAMES.get(name, f"--{name.replace('_', '-')}")
-        text = f"{helps[name]} Repeat it, or use commas." if name in lists else helps[name]
-        parameters.append(
-            Parameter(
-                name,
-                Parameter.KEYWORD_ONLY,
-                default=None if name in lists else defaults[name],
-                annotation=Annotated[
-                    list[str] | None if name in lists else hints[name],
-                    typer.Option(option, help=text),
-                ],
-            )
-        )
-
-    def make(**given: Any) -> Any:
-        return kind(**given | {name: names_in(given[name]) for name in lists})
-
-    return OptionGroup(title, parameters, make)
+def library_options(kind: type, title: str, *names: str) -> OptionGroup:
+    """Return options for fields of a class of the library."""
+    return OptionGroup(kind, title, names, _NAMES)
 
 
-def _descriptions(kind: type) -> dict[str, str]:
-    """Return the descriptions of parameters in the docstring of a class."""
-    found: dict[str, str] = {}
-    name = ""
-    for line in inspect.cleandoc(kind.__doc__ or "").splitlines():
-        if not line.startswith(" "):
-            name = line.partition(" : ")[0] if " : " in line else ""
-        elif name:
-            found[name] = f"{found.get(name, '')} {line.strip()}".strip().replace("``", "'")
-    return found
+def all_options(kind: type, title: str) -> OptionGroup:
+    """Return options for all fields of a class."""
+    return library_options(kind, title, *signature(kind).parameters)
 
 
 #: Of commands that train on targets, and of those that only choose by a metric.
@@ -160,7 +133,8 @@ TrainingChoice = Annotated[
     TrainingOptions,
     library_options(
         TrainingOptions, "What to train", "task", "model", "scoring", "threshold", "class_weight",
-        "transform", "handle_unknown", "search", "n_configurations", "search_on",
+        "transform", "handle_unknown", "molecule_descriptors", "search", "n_configurations",
+        "search_on",
     ),
 ]  # fmt: skip
 ScoringChoice = Annotated[
@@ -181,13 +155,17 @@ FitDataOptions = Annotated[
 ]
 
 
-def with_atoms_of(how: ReadOptions, model: ModelName) -> ReadOptions:
-    """Label the atoms of molecules by element for the paper's model, unless `atoms` is given.
+def with_vertices_of(how: ReadOptions, model: ModelName) -> ReadOptions:
+    """Return options that read of vertices what suits a model, unless the options say it.
 
-    It rejects new labels, of which a vocabulary of types has more. The other models take them.
+    The paper's model labels atoms by element: it rejects new labels, of which a vocabulary of types
+    has more. Of TU datasets with labels and attributes of vertices only the ensemble reads both.
     """
-    paper = model == "paper" and how.atoms is None
-    return msgspec.structs.replace(how, atoms="element") if paper else how
+    if model == "paper" and how.atoms is None:
+        how = msgspec.structs.replace(how, atoms="element")
+    if model != "auto" and how.vertex == "auto":
+        how = msgspec.structs.replace(how, vertex="either")
+    return how
 
 
 # ---------------------------------------------------------------------- how rows are held out
@@ -197,8 +175,8 @@ SplitWords = Annotated[
     str,
     typer.Option(
         metavar="random|scaffold|group COLUMN|time COLUMN",
-        help="How graphs are held out: at random; molecules of one scaffold together; rows "
-        "with one value in a column together; or rows that are later than the others.",
+        help="How graphs are held out: at random; by molecular scaffold; by group, all rows with "
+        "the same value in a column; or by time, rows later than all training rows.",
     ),
 ]
 ALONE, OF_A_COLUMN = ("random", "scaffold"), ("group", "time")
@@ -271,3 +249,41 @@ class AskedSplit:
                 context.quiet,
             )
         return Split("group", values, self.column)
+
+
+# ---------------------------------------------------------------------- training commands
+
+
+@dataclass(frozen=True)
+class TargetOptions:
+    """Options of commands that train or evaluate models: the targets, and how rows are held out."""
+
+    target: SomeTargets = None
+    targets: TargetList = None
+    split: SplitWords = "random"
+
+    @property
+    def names(self) -> str | list[str] | None:
+        """The name of the only target, or the names of several."""
+        return asked_targets(self.target, self.targets)
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Options of commands that train or evaluate models: seed, processes, and what is printed."""
+
+    random_state: Seed = 0
+    n_jobs: Jobs = 1
+    quiet: Quiet = False
+    as_json: AsJson = False
+
+    @property
+    def context(self) -> Context:
+        """The context of the library's functions."""
+        from fdgnn.context import Context
+
+        return Context(self.n_jobs, self.quiet, command_line())
+
+
+TargetChoice = Annotated[TargetOptions, all_options(TargetOptions, "Options")]
+RunChoice = Annotated[RunOptions, all_options(RunOptions, "Options")]

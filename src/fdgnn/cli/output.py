@@ -1,4 +1,4 @@
-"""Files that commands write, lists of rejected rows and of changed molecules."""
+"""Output of commands: files, lists of rejected rows, evaluations as text."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fdgnn.cli.app import say
-from fdgnn.places import is_url, place_exists
-from fdgnn.texts import agreeing
+from fdgnn.files import is_url, place_exists
+from fdgnn.texts import agreeing, printable
 
 if TYPE_CHECKING:
     from fdgnn.context import Context
     from fdgnn.datasets import Change, GraphTable, Reject
+    from fdgnn.evaluation.record import Evaluation, MetricScores, PublishedScore
     from fdgnn.graphs import GraphBatch
     from fdgnn.schema import ReadOptions
 
@@ -23,20 +24,24 @@ SHOWN = 5  # rejected rows that are shown on the terminal; the file lists all of
 
 
 def rejects_beside(output: str | Path, chosen: Path | None) -> Path | None:
-    """Return the file for the list of rejected rows: the chosen one, or one beside the output.
+    """Return the file for the list of rejected rows: the chosen one, or one next to the output.
 
-    An output that is printed, or named by a URL, has none beside it.
+    None if no file was chosen and the output is printed or is a URL.
     """
     if chosen is not None or str(output) == "-" or is_url(str(output)):
         return chosen
     return Path(output).with_name(f"{Path(output).name}.rejects.csv")
 
 
+class NoValidRowsError(ValueError):
+    """No row of the input can be used: there are no results, only a list of rejected rows."""
+
+
 @contextmanager
 def listing(path: Path | None) -> Iterator[RejectedRows]:
     """Yield a list to which rejected rows are appended; a file is written as it grows.
 
-    If there are none at the end, an older file is removed.
+    The file is complete also if no row is valid. If no row is rejected, an older file is removed.
     """
     if path is None:
         yield RejectedRows(None, lambda rejects: None)
@@ -45,9 +50,15 @@ def listing(path: Path | None) -> Iterator[RejectedRows]:
     from fdgnn.prediction.output import REJECTS, record_writer
 
     check_writable(path)
+    failure = None
     with record_writer(partial(write_aside, path), REJECTS) as write:
         found = RejectedRows(path, write)
-        yield found
+        try:
+            yield found
+        except NoValidRowsError as error:
+            failure = error
+    if failure is not None:
+        raise failure
     if not found.n:
         path.unlink(missing_ok=True)
 
@@ -73,6 +84,14 @@ class RejectedRows:
         self.n += len(rejects)
         self.first += rejects[: SHOWN - len(self.first)]
         self._write(rejects)
+
+    def check(self, n_rows: int) -> None:
+        """Raise an error if all rows are rejected."""
+        if self.n == n_rows:
+            where = "" if self.path is None else f"; all reasons are listed in {self.path}"
+            raise NoValidRowsError(
+                f"none of the {n_rows} rows can be predicted; {self.first[0]}{where}"
+            )
 
     def show(self, n_rows: int, context: Context) -> dict[str, object]:
         """Show the first rejected rows, and return the entries of a summary for all of them."""
@@ -157,3 +176,167 @@ def write_changes(
         context.quiet,
     )
     return {"changed": len(changes), "changes": str(path)}
+
+
+# ---------------------------------------------------------------------- evaluations as text
+
+UPPER_BOUND = (
+    "upper bound of accuracy: {:.3f} (some graphs of different classes are alike to the "
+    "Weisfeiler-Lehman test, and so to all message passing)"
+)
+_ALWAYS = ("accuracy", "balanced_accuracy", "roc_auc")  # scores of classes that are always shown
+
+
+def score_lines(found: Evaluation) -> list[str]:
+    """Write scores of the model and of baselines on the same folds, for each target.
+
+    The metric that models are chosen by comes first. A mean over outer folds stands beside its
+    standard deviation.
+    """
+    several = len(found.targets) > 1
+    # Of several targets, each with its own unit, the mean of errors means nothing.
+    chosen = found.protocol.scoring
+    shown = [m for m in found.metrics if not several or m.metric in (chosen, *_ALWAYS, "r2")]
+    names = [each.name for each in found.targets[0].baselines]
+    heads = [f"nested cross-validation, {found.protocol.split}", "score"]
+    heads += [each.title for each in found.targets[0].baselines]
+    rows = [heads]
+    for m in shown:
+        others = [_spread(found.baseline(name, m.metric)) for name in names]
+        rows.append([m.words, _spread(m), *others])
+    errors = [] if several else [each.standard_error for each in found.targets[0].baselines]
+    if any(error is not None for error in errors):
+        cells = ["" if error is None else _number(error) for error in errors]
+        what = f"{shown[0].words}, standard error of the difference"
+        rows.insert(2, [what, "", *cells])
+    lines = _aligned(rows)
+    ceiling = None if several else found.targets[0].wl_ceiling
+    if ceiling is not None and ceiling < 1:
+        lines.append(UPPER_BOUND.format(ceiling))
+    return [*lines, *_target_lines(found)]
+
+
+def _usual(found: Evaluation) -> list[MetricScores]:
+    """Return the scores by the metric that chooses, and by those that most people ask for."""
+    names = (found.protocol.scoring, *_ALWAYS, "r2", "rmse")
+    return [each for each in found.metrics if each.metric in names]
+
+
+def _spread(scores: MetricScores | PublishedScore | None) -> str:
+    """Write a mean over the outer folds and its standard deviation."""
+    if scores is None or scores.mean is None:
+        return "-"
+    return _number(scores.mean) + ("" if scores.std is None else f" ± {_number(scores.std)}")
+
+
+def _number(value: float) -> str:
+    """Write a score; errors have the unit of the target, so that it may have any size."""
+    return f"{value:.3f}" if abs(value) < 1000 else f"{value:.5g}"
+
+
+def _target_lines(found: Evaluation) -> list[str]:
+    """Write a line for each of several targets: graphs for which it is known, and scores."""
+    if len(found.targets) == 1:
+        return []
+    morgan = found.baseline("morgan") is not None
+    metrics = [each.words for each in _usual(found)]
+    rows = [["target", "known", *metrics, *(["Morgan"] if morgan else [])]]
+    for target in found.targets:
+        own = found.of_target(target.name)
+        scores = [*_usual(own), *([own.baseline("morgan")] if morgan else [])]
+        rows.append([target.name, str(target.n_known), *map(_spread, scores)])
+    return _aligned(rows)
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Write rows of cells as lines, the first column to the left and the others to the right."""
+    shown = [[printable(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    return [
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
+        for row in shown
+    ]
+
+
+def evaluation_lines(found: Evaluation) -> list[str]:
+    """Return an evaluation as lines of text: scores, base models, other protocols, times."""
+    protocol = found.protocol
+    title = f"{found.dataset}, {found.model.title}, seed {protocol.seed}"
+    if protocol.name != "nested":
+        counts = (protocol.n_configurations, protocol.n_initializations)
+        title += ", {} configurations x {} random initializations".format(*counts)
+    lines = [title, *score_lines(found)]
+    if found.published is not None:
+        lines.append(f"accuracy, published: {_spread(found.published)}")
+    if found.base_models:
+        n = len(found.folds)
+        rows = [["base model alone", found.metric, "averaged in"]]
+        for one in found.base_models:
+            score = "-" if one.score is None else _number(one.score)
+            rows.append([one.name, score, f"{one.n_kept} of {n} folds"])
+        lines += _aligned(rows)
+    for name, words in _VARIANTS.items():
+        if name in found.variants:
+            lines.append(f"accuracy, {words}: {_spread(found.variants[name])}")
+    layers = [layer for fold in found.folds if (layer := fold.configuration.get("n_layers"))]
+    if layers:
+        lines.append(f"layers selected: {sum(map(float, layers)) / len(layers):.1f}")
+    train, test = seconds_of(found)
+    if train is not None and test is not None:
+        lines.append(f"to train the selected model: {train:.3g} s; to test it: {test:.2g} s")
+    return lines
+
+
+_VARIANTS = {
+    "ensemble": "outputs of random initializations averaged",
+    "single_layer": "one layer",
+}
+
+
+def seconds_of(found: Evaluation) -> tuple[float | None, float | None]:
+    """Return the mean seconds over outer folds to train and to test, where they are known."""
+    pairs = [(fold.train_seconds, fold.test_seconds) for fold in found.folds]
+    known = [(a, b) for a, b in pairs if a is not None and b is not None]
+    if not known:
+        return None, None
+    return sum(a for a, _ in known) / len(known), sum(b for _, b in known) / len(known)
+
+
+def comparison_lines(found: Sequence[Evaluation]) -> list[str]:
+    """Write a table of methods in at most 80 columns, without empty columns."""
+    published = any(each.published is not None for each in found)
+    areas = [each.by("roc_auc") for each in found]
+    with_area = any(each is not None and each.mean is not None for each in areas)
+    ours = seconds_of(found[0])[0]
+    metric = next((each.metric for each in found if each.targets), "score")
+    with_area &= metric != "ROC AUC"
+    heads = ["", metric, *(["published"] if published else []), *(["ROC AUC"] if with_area else [])]
+    rows = [[*heads, "train s", "relative", "test s", "weights", "MB"]]
+    for one, area in zip(found, areas, strict=True):
+        train, test = seconds_of(one)
+        scores = one.by(one.protocol.scoring)
+        cells = ["-" if scores is None else _spread(scores)]
+        if one.status != "finished":
+            cells = [f"{cells[0]} *" if one.folds else one.status]
+        cells += [_spread(one.published)] if published else []
+        if with_area:
+            cells.append("-" if area is None or area.mean is None else f"{area.mean:.3f}")
+        relative = "" if not ours or train is None or one is found[0] else times(train / ours)
+        rows.append([
+            one.model.name, *cells, "-" if train is None else f"{train:.3g}", relative,
+            "-" if test is None else f"{test:.2g}",
+            "-" if one.model.n_parameters is None else f"{one.model.n_parameters:,}",
+            "-" if one.peak_mb is None else f"{one.peak_mb:.0f}",
+        ])  # fmt: skip
+    lines = [f"{found[0].dataset}: nested cross-validation, {found[0].protocol.split}"]
+    lines += _aligned(rows)
+    for one in found:
+        if one.status != "finished":
+            done = f"; * of {len(one.folds)} outer folds" if one.folds else ""
+            lines.append(f"{one.model.name}: {one.status} ({one.reason}{done})")
+    return lines
+
+
+def times(ratio: float) -> str:
+    """Write the ratio of two times: 0.04x, 6.1x, 39x, 1,750x."""
+    return f"{ratio:,.0f}x" if ratio >= 100 else f"{ratio:.2g}x"

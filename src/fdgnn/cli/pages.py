@@ -11,20 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import typer
 
+from fdgnn.cli import options as opt
 from fdgnn.cli.app import command, command_line, one_line, say
-from fdgnn.cli.options import (
-    AsJson,
-    Coverage,
-    DataOptions,
-    FirstDataOptions,
-    Force,
-    Model,
-    Quiet,
-    Seed,
-    SomeTargets,
-    TargetList,
-    asked_targets,
-)
 from fdgnn.cli.output import check_outputs, read_all
 from fdgnn.schema import ReadOptions
 from fdgnn.texts import counted
@@ -39,20 +27,14 @@ if TYPE_CHECKING:
 WantPage = Annotated[
     bool, typer.Option("--report/--no-report", help="Write a report page into the directory.")
 ]
-PageOutput = Annotated[
-    Path, typer.Option("--output", "--out", "-o", help="The HTML file to write.")
-]
+Output = Annotated[Path, typer.Option("--output", "--out", "-o", help="The HTML file to write.")]
 Title = Annotated[str | None, typer.Option(help="The title of the page.")]
+BesideModel = Annotated[
+    str | None, typer.Option(help="Graphs for a model file: a name, file or folder.")
+]
 PageFile = Annotated[
     Path | None, typer.Option("--report", help="Write a report page into this HTML file.")
 ]
-
-
-def check_page(output: Path) -> None:
-    """Raise an error before the work if the report that `--report FILE` names cannot be written."""
-    from fdgnn.html.report import check_report
-
-    check_report(output)
 
 
 def show_run(
@@ -98,68 +80,49 @@ def model_data(
     model: Any, table: GraphTable, dataset: str, context: Context, *, unseen: bool = False
 ) -> list[ReportData]:
     """Compute the report data of a model on the graphs of a table, of each target they have."""
+    from fdgnn.exceptions import GraphError
+    from fdgnn.html.collect import report_data
     from fdgnn.html.report_data import TARGETS
+    from fdgnn.prediction.predictor import valid_rows
 
     several = len(model.targets_) > 1
-    known = [each.name for each in model.targets_] if several else []
-    names = list(table.targets) or known
+    names = list(table.targets) or ([each.name for each in model.targets_] if several else [])
     if names[TARGETS:]:
         say(
             f"the page shows {TARGETS} of {len(names)} targets, and scores of all; to see "
             f"others: fdgnn report with --target {names[TARGETS]}",
             context.quiet,
         )
-    if not several:
-        return [_target_data(model, table, dataset, "", context, unseen=unseen)]
-    return [
-        _target_data(
-            model.for_target(name),
-            table.of_target(name) if table.targets else table,
-            dataset,
-            name,
-            context,
-            unseen=unseen,
+    found = []
+    for name in names[:TARGETS] if several else [""]:
+        own = table.of_target(name) if name and table.targets else table
+        fitted = model.for_target(name) if name else model
+        valid, rejects = valid_rows(fitted, own)
+        if own.graphs is None or len(valid) == 0:
+            raise GraphError(f"none of the {own.n_rows} rows can be used; {rejects[0]}")
+        left_out = own.n_rows - len(valid)
+        note = (
+            f"{left_out} of {own.n_rows} rows left out, because they cannot be used or have no "
+            "known target."
         )
-        for name in names[:TARGETS]
-    ]
-
-
-def _target_data(
-    model: Any, table: GraphTable, dataset: str, target: str, context: Context, *, unseen: bool
-) -> ReportData:
-    """Compute the report data of a model on those graphs of a table that it can take."""
-    import numpy as np
-
-    from fdgnn.exceptions import GraphError
-    from fdgnn.html.collect import report_data
-
-    if table.graphs is None:
-        raise GraphError(f"none of the {table.n_rows} rows can be used; {table.rejects[0]}")
-    reasons = model.valid_graphs(table.graphs).errors
-    valid = np.setdiff1d(np.arange(len(table.graphs)), list(reasons))
-    if len(valid) == 0:
-        raise GraphError(f"the model can use none of the graphs; {next(iter(reasons.values()))}")
-    left_out = table.n_rows - len(valid)
-    note = (
-        f"{left_out} of {table.n_rows} rows left out, because they cannot be used or have no "
-        "known target."
-    )
-    return report_data(
-        model,
-        table.graphs[valid],
-        None if table.y is None else table.y[valid],
-        dataset=dataset,
-        target=target,
-        unseen=unseen,
-        ids=[table.ids[row] for row in table.rows[valid]],
-        smiles=None if table.smiles is None else [table.smiles[g] for g in valid],
-        command=context.command,
-        notes=[note] if left_out else [],
-    )
+        data = report_data(
+            fitted,
+            own.graphs[valid],
+            None if own.y is None else own.y[valid],
+            dataset=dataset,
+            target=name,
+            unseen=unseen,
+            ids=[own.ids[row] for row in own.rows[valid]],
+            smiles=None if own.smiles is None else [own.smiles[g] for g in valid],
+            command=context.command,
+            notes=[note] if left_out else [],
+        )
+        found.append(data)
+    return found
 
 
 def dataset_of(data: str) -> str:
-    """The name of graphs that were given by name or path."""
+    """Return the name of graphs that were given by name or path."""
     if data == "-":
         return "standard input"
     return Path(data).stem if Path(data).exists() else data
@@ -167,30 +130,27 @@ def dataset_of(data: str) -> str:
 
 @command("fdgnn report runs/MUTAG runs/PROTEINS -o report.html")
 def report(
-    subjects: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Run directories of 'evaluate' or 'compare', and model files.",
-            metavar="RUN_OR_MODEL",
-        ),
-    ],
-    how: DataOptions,
-    output: PageOutput = Path("report.html"),
-    data: Annotated[
-        str | None,
-        typer.Option(help="Graphs to try the model files on: a name, file or folder."),
-    ] = None,
-    target: SomeTargets = None,
-    targets: TargetList = None,
-    held_out: Annotated[
-        bool, typer.Option("--held-out", help="The models have not seen these graphs in training.")
-    ] = False,
+    subjects: Annotated[list[Path], typer.Argument(metavar="RUN_OR_MODEL")],
+    how: opt.DataOptions,
+    output: Output = Path("report.html"),
+    data: BesideModel = None,
+    target: opt.SomeTargets = None,
+    targets: opt.TargetList = None,
+    held_out: Annotated[bool, typer.Option("--held-out")] = False,
     title: Title = None,
-    force: Force = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    force: opt.Force = False,
+    quiet: opt.Quiet = False,
+    as_json: opt.AsJson = False,
 ) -> None:
-    """Write a page about runs and models: one HTML file that needs no network to be read."""
+    """Write an HTML report of runs and models: one file without external resources.
+
+    Parameters
+    ----------
+    subjects : list of path
+        Run directories of 'evaluate' or 'compare', and model files.
+    held_out : bool
+        None of these graphs was in the training data. Training molecules among them are reported.
+    """
     from fdgnn.context import Context
     from fdgnn.html.report import check_report, write_report
 
@@ -198,7 +158,7 @@ def report(
     check_report(output)
     context = Context(quiet=quiet, command=command_line())
     found: list[Path | Subject] = list(subjects)
-    how = msgspec.structs.replace(how, target=asked_targets(target, targets))
+    how = msgspec.structs.replace(how, target=opt.asked_targets(target, targets))
     if data is None:
         given = [f"`{name}`" for name in msgspec.to_builtins(how)] + ["--held-out"] * held_out
         if given:
@@ -207,8 +167,7 @@ def report(
         if all(map(Path.is_dir, subjects)):  # paths that do not exist are reported later
             raise ValueError("--data is for model files, but none is named; leave it out")
         found = [one for s in subjects for one in _with_data(s, data, how, held_out, context)]
-    path = write_report(found, output, title=title)
-    _print_written(path, quiet, as_json)
+    _print_written(write_report(found, output, title=title), quiet, as_json)
 
 
 def _print_written(path: Path, quiet: bool, as_json: bool) -> None:
@@ -240,12 +199,7 @@ def _with_data(
         n_graphs = counted(len(table.graphs), "graph")
         say(f"{path.name} predicts {n_graphs}, which may take some seconds", context.quiet)
     known = model_data(model, table, dataset_of(data), context, unseen=unseen)
-    if table.y is None:
-        say(
-            f"{data}: no column has targets, so the page shows no accuracy; name the "
-            "column with --target if there is one",
-            context.quiet,
-        )
+    _say_without_targets(table, data, "show scores", context.quiet)
     for note in dict.fromkeys(note for one in known for note in one.notes):
         say(note)
     return model_subjects(path, known)
@@ -253,33 +207,29 @@ def _with_data(
 
 @command("fdgnn playground MUTAG -o play.html")
 def playground(
-    subject: Annotated[
-        str,
-        typer.Argument(
-            help="A model file; or graphs with targets, as for 'fit', to which a model is "
-            "fitted in a moment.",
-            metavar="MODEL_OR_DATASET",
-        ),
-    ],
-    how: FirstDataOptions,
-    output: PageOutput = Path("play.html"),
-    data: Annotated[
-        str | None,
-        typer.Option(help="Graphs to choose from beside a model file: a name, file or folder."),
-    ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(help="Column with the targets; of a model of several targets, which."),
-    ] = None,
+    subject: Annotated[str, typer.Argument(metavar="MODEL_OR_DATASET")],
+    how: opt.FirstDataOptions,
+    output: Output = Path("play.html"),
+    data: BesideModel = None,
+    target: str | None = None,
     title: Title = None,
-    seed: Seed = 0,
-    force: Force = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    seed: opt.Seed = 0,
+    force: opt.Force = False,
+    quiet: opt.Quiet = False,
+    as_json: opt.AsJson = False,
 ) -> None:
-    """Write an HTML page in which a model runs: change graphs, watch it, train by sliders."""
+    """Write an HTML page in which the model runs: edit graphs, see predictions, tune by sliders.
+
+    Parameters
+    ----------
+    subject : str
+        A model file; or graphs with targets, as for 'fit', to which a small model is fitted.
+    target : str
+        Column with the targets; for a model of several targets, the one to show.
+    """
     from fdgnn.html.page import check_jinja
     from fdgnn.html.playground import fit_model, write
+    from fdgnn.tasks import table_targets
 
     check_outputs(force, output, inputs=[subject])
     check_jinja()
@@ -287,29 +237,36 @@ def playground(
     if model is None and data is not None:
         raise ValueError("--data is for model files; the first argument has the graphs already")
     source = subject if model is None else data
-    if source is None:
-        graphs, answers, more = None, None, dict[str, Any]()
-    else:
+    graphs: Any = None
+    answers: Any = None
+    more: dict[str, Any] = {}
+    if source is not None:
         several = model is not None and len(model.targets_) > 1
-        named = [target] if several and target is not None else target
-        table, _ = read_all(source, how, model, named)
-        graphs, answers = _answered(table, model, target)
+        table, _ = read_all(source, how, model, [target] if several and target else target)
+        if several and target is not None and table.targets:
+            table = table.of_target(target)
+        graphs, answers = table.graphs, table.y
         more = _described(table, source, how, target) | {"dataset": dataset_of(source)}
-        if answers is None:
-            say(
-                f"{source}: no column has targets, so the page cannot train; name the "
-                "column with --target if there is one",
-                quiet,
-            )
-    if model is not None and title is None and source is not None:
-        title = f"A model to play with, and graphs of {dataset_of(source)}"
+    if model is not None and source is not None:
+        title = title or f"Playground: a model and graphs of {dataset_of(source)}"
+        _say_without_targets(table, source, "train", quiet)
     if model is None:
+        graphs, answers = table_targets(table)
         say(f"fitting a model to {graphs!r} ...", quiet)
         model = fit_model(graphs, answers, classify=answers is None or answers.classify, seed=seed)
         say(f"fitted {counted(len(model.estimators_), 'model')} to {graphs!r}", quiet)
         answers = answers.of_target(0) if answers is not None and answers.flat else None
     path = write(output, model, graphs, answers, target=target, title=title, **more)
     _print_written(path, quiet, as_json)
+
+
+def _say_without_targets(table: GraphTable, source: str, lost: str, quiet: bool) -> None:
+    if table.y is None and not table.targets:
+        say(
+            f"{source}: no column has targets, so the page cannot {lost}; name the column with "
+            "--target if there is one",
+            quiet,
+        )
 
 
 def _model_of(subject: str) -> Any:
@@ -327,28 +284,21 @@ def _model_of(subject: str) -> Any:
         return None
 
 
-def _answered(table: GraphTable, model: Any, target: str | None) -> tuple[Any, Any]:
-    """Return graphs and targets; without a model there must be some."""
-    from fdgnn.tasks import table_targets
-
-    if model is None:
-        return table_targets(table)
-    if len(model.targets_) > 1 and target is not None and table.targets:
-        table = table.of_target(target)
-    return table.graphs, table.y
-
-
 def _described(
     table: GraphTable, source: str, how: ReadOptions, target: str | None
 ) -> dict[str, Any]:
-    """Names and SMILES of the graphs, and the Python that reads them."""
-    if table.schema is not None and table.schema.source == "tu":
-        code = [
-            "from fdgnn import FDGNNClassifier, load_tu",
-            f"graphs, y = load_tu({source!r})",
-        ]
+    """Return names and SMILES of the graphs, and the Python that reads them."""
+    schema = table.schema
+    if schema is not None and schema.source == "tu":
+        code = ["from fdgnn import FDGNNClassifier, load_tu", f"graphs, y = load_tu({source!r})"]
     else:
-        given = {"target": target} | _of_molecules(table) | msgspec.to_builtins(how)
+        given: dict[str, Any] = {"target": target}
+        if schema is not None and schema.atoms is not None:
+            names = ("smiles_column", "atoms", "edge_labels", "standardize", "stereo")
+            given |= {name: getattr(schema, name) for name in names}
+            if schema.edge_labels == "labels":
+                given["edge_labels"] = "auto"
+        given |= msgspec.to_builtins(how)
         usual = (None, False, "auto", "drop")
         words = "".join(f", {name}={v!r}" for name, v in given.items() if v not in usual)
         code = [
@@ -360,34 +310,26 @@ def _described(
     return {"ids": ids, "smiles": table.smiles, "code": code}
 
 
-def _of_molecules(table: GraphTable) -> dict[str, Any]:
-    """Arguments of `read_graphs` that read molecules as these were; nothing for other graphs."""
-    schema = table.schema
-    if schema is None or schema.atoms is None:
-        return {}
-    bonds = "auto" if schema.edge_labels == "labels" else schema.edge_labels
-    return {
-        "smiles_column": schema.smiles_column,
-        "atoms": schema.atoms,
-        "edge_labels": bonds,
-        "standardize": schema.standardize,
-        "stereo": schema.stereo,
-    }
-
-
 @command("fdgnn serve model.fdgnn --port 8000 --workers 2")
 def serve(
-    model: Model,
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; 0.0.0.0 for all of the machine's.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
-    workers: Annotated[int, typer.Option(min=1, help="Processes that answer requests.")] = 1,
-    coverage: Coverage = None,
+    model: opt.Model,
+    host: str = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535)] = 8000,
+    workers: Annotated[int, typer.Option(min=1)] = 1,
+    coverage: opt.Coverage = None,
 ) -> None:
     """Serve predictions over HTTP: POST /predict with SMILES or graphs as JSON.
 
     The schema is at /openapi.json, the state at /health, and counts for Prometheus at /metrics.
+
+    Parameters
+    ----------
+    host : str
+        Address to listen on; 0.0.0.0 means all addresses of the machine.
+    port : int
+        Port; 0 selects a free one.
+    workers : int
+        Processes that answer requests.
     """
     from fdgnn.service import serve
 

@@ -12,13 +12,13 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
 from fdgnn import limits
-from fdgnn.arrays import Ints
 from fdgnn.datasets.files import Expansion
 from fdgnn.datasets.rows import Row
 from fdgnn.exceptions import DatasetError, DatasetFormatError
@@ -50,7 +50,9 @@ def read_arrow(path: Path, format: str) -> Reader:
             for batch in child.batches(list(wanted), replace(expansion)):
                 batch.validate(full=True)
                 expansion.add(batch.nbytes + EMPTY_ROW * len(batch))
-                yield from _rows(batch, wanted)
+                columns = [cells(batch.column(name)) for name in wanted]
+                for entries in zip(*columns, strict=True):
+                    yield dict(zip(wanted, entries, strict=True))
 
     return child.columns, rows
 
@@ -69,7 +71,7 @@ def _readable(path: Path, pa: Any) -> Iterator[None]:
 
 
 class _Child:
-    """The process that reads one file, and what it says."""
+    """The process that reads one file, and its messages."""
 
     def __init__(self, path: Path, format: str) -> None:
         size = path.stat().st_size
@@ -85,7 +87,7 @@ class _Child:
         self.columns: list[str] = self._answer()
 
     def batches(self, wanted: list[str], expansion: Expansion) -> Iterator[Any]:
-        """Read the wanted columns; there are no other ones after that."""
+        """Read the requested columns, and drop all others."""
         import pyarrow as pa
 
         self._tell(wanted)
@@ -140,11 +142,6 @@ def _end(process: Any, complaints: IO[bytes]) -> None:
     process.wait()
 
 
-def _rows(batch: Any, wanted: Sequence[str]) -> Iterator[Row]:
-    columns = [cells(batch.column(name)) for name in wanted]
-    return (dict(zip(wanted, entries, strict=True)) for entries in zip(*columns, strict=True))
-
-
 # ---------------------------------------------------------------------- from Arrow to NumPy
 
 
@@ -153,40 +150,38 @@ def cells(column: Any) -> list[Any]:
 
     The arrays are views of the column's memory. A ragged list of lists stays a list.
     """
-    import pyarrow.types as types
+    import pyarrow as pa
 
-    while isinstance(column.type, _extension()):
-        column = column.storage
-    if types.is_fixed_size_list(column.type):
-        column = _variable(column)
-    if not _is_list(column.type):
-        return list(column.to_pylist())
-    inner = column.values
-    if types.is_fixed_size_list(inner.type):
-        inner = _variable(inner)
-    if inner.null_count or (_is_list(inner.type) and inner.values.null_count):
+    def is_list(array: Any) -> bool:
+        return bool(pa.types.is_list(array.type) or pa.types.is_large_list(array.type))
+
+    def plain(array: Any) -> Any:
+        """Return an array without its extension type; lists of one length as lists of any."""
+        while isinstance(array.type, pa.BaseExtensionType):
+            array = array.storage
+        is_fixed = pa.types.is_fixed_size_list(array.type)
+        return array.cast(pa.list_(array.type.value_type)) if is_fixed else array
+
+    column = plain(column)
+    inner = plain(column.values) if is_list(column) else column
+    numbers = inner.values if is_list(inner) else inner
+    kind = numbers.type
+    numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+    if inner is column or not numeric or inner.null_count or numbers.null_count:
         return list(column.to_pylist())  # only some rows have nulls, and the others are good
-    offsets = column.offsets.to_numpy()
-    null = column.is_null().to_numpy(zero_copy_only=False)
-    if _is_numeric(inner.type):
-        values = inner.to_numpy(zero_copy_only=False)
-        bounds = zip(offsets[:-1].tolist(), offsets[1:].tolist(), null, strict=True)
-        return [None if missing else values[a:b] for a, b, missing in bounds]
-    if _is_list(inner.type) and _is_numeric(inner.values.type):
-        return _matrices(column, offsets, inner, null)
-    return list(column.to_pylist())
-
-
-def _matrices(column: Any, rows: Ints, inner: Any, null: Any) -> list[Any]:
-    ends = inner.offsets.to_numpy()
-    values = inner.values.to_numpy(zero_copy_only=False)
+    values = numbers.to_numpy(zero_copy_only=False)
+    ends = inner.offsets.to_numpy() if is_list(inner) else np.empty(0, dtype=np.int64)
     widths = np.diff(ends)
     # Count the changes of width so far: a row is a matrix if none falls inside it.
     changes = np.concatenate([[0], np.cumsum(widths[1:] != widths[:-1])])
+    null = column.is_null().to_numpy(zero_copy_only=False)
+    offsets = column.offsets.to_numpy().tolist()
     found: list[Any] = []
-    for i, (a, b) in enumerate(zip(rows[:-1].tolist(), rows[1:].tolist(), strict=True)):
+    for i, (a, b) in enumerate(pairwise(offsets)):
         if null[i]:
             found.append(None)
+        elif numbers is inner:
+            found.append(values[a:b])
         elif a == b:
             found.append(values[:0])
         elif changes[a] == changes[b - 1]:
@@ -194,28 +189,3 @@ def _matrices(column: Any, rows: Ints, inner: Any, null: Any) -> list[Any]:
         else:
             found.append(column[i].as_py())
     return found
-
-
-def _extension() -> Any:
-    import pyarrow
-
-    return pyarrow.BaseExtensionType
-
-
-def _is_list(kind: Any) -> bool:
-    import pyarrow.types as types
-
-    return bool(types.is_list(kind) or types.is_large_list(kind))
-
-
-def _is_numeric(kind: Any) -> bool:
-    import pyarrow.types as types
-
-    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
-
-
-def _variable(column: Any) -> Any:
-    """Turn lists of one length into lists of any length."""
-    import pyarrow
-
-    return column.cast(pyarrow.list_(column.type.value_type))

@@ -86,7 +86,7 @@ class _Parquet:
         self.columns = list(self.schema.names)
 
     def n_entries(self, wanted: Sequence[str]) -> int:
-        """Count the entries of the columns, as the file says."""
+        """Return the number of entries of the columns by the file's metadata."""
         metadata, found = self._file.metadata, 0
         for group in map(metadata.row_group, range(metadata.num_row_groups)):
             for column in map(group.column, range(group.num_columns)):
@@ -98,7 +98,7 @@ class _Parquet:
     def batches(self, wanted: Sequence[str]) -> Iterable[Any]:
         """Return batches of so many rows that their entries fit in memory.
 
-        A few bytes can say "a million times the same entry".
+        A few bytes can encode "a million times the same entry".
         """
         n_rows = max(1, min(self._job["rows"], int(self._job["entries"] / self._most)))
         found: Iterable[Any] = self._file.iter_batches(n_rows, columns=wanted, use_threads=False)

@@ -15,10 +15,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import IO, Any, cast
 
-from fdgnn import places
+from fdgnn import files
 from fdgnn.datasets.home import KNOWN_NAMES, no_such_name
 from fdgnn.exceptions import (
     DatasetFormatError,
@@ -51,7 +52,7 @@ class Expansion:
     most: float = field(default_factory=lambda: MAX_EXPANSION.value)  # asked for once, not by line
 
     def add(self, n_bytes: int) -> None:
-        """Count some more; raise UnsafeArchiveError where it becomes too much."""
+        """Count unpacked bytes; raise UnsafeArchiveError if there are too many."""
         self.unpacked += n_bytes
         ratio = self.unpacked / max(self.packed, 1)
         if self.unpacked > RATIO_MATTERS_FROM and ratio > self.most:
@@ -118,42 +119,31 @@ class TextFile:
 @contextmanager
 def open_dataset(path: Path) -> Iterator[dict[str, TextFile]]:
     """Yield the text files of the one TU dataset in a folder or zip, by kind (``"A"``, ...)."""
+    found: list[TextFile] = []
     if path.is_dir():
-        yield _by_kind(_folder_files(path), path)
+        for file in filter(Path.is_file, sorted(path.iterdir())):
+            stat = file.stat()
+            # With the path: files unpacked from two archives may agree in size and time.
+            stamp = f"{file.resolve()} {stat.st_size} {stat.st_mtime_ns}"
+            opened: Any = partial(file.open, "rb")
+            found.append(TextFile(str(file), stat.st_size, stamp, opened))
+        yield _by_kind(found, path)
     elif path.is_file():
-        with _open_zip(path) as archive:
-            yield _by_kind(_zip_files(archive, path), path)
+        try:
+            archive = zipfile.ZipFile(path)
+        except DAMAGE as error:
+            raise _damaged(str(path), error) from error
+        with archive:
+            members = archive.infolist()
+            check_archive(members, path)
+            for info in members:
+                if info.filename and not info.is_dir():
+                    name, stamp = info.filename, f"{info.filename} {info.file_size} {info.CRC}"
+                    opened = partial(archive.open, info)
+                    found.append(TextFile(f"{path}/{name}", info.file_size, stamp, opened))
+            yield _by_kind(found, path)
     else:
         raise DatasetNotFoundError(f"{path}: no such folder or zip file")
-
-
-def _folder_files(path: Path) -> list[TextFile]:
-    def describe(file: Path) -> TextFile:
-        stat = file.stat()
-        # With the path: files unpacked from two archives may agree in size and time.
-        stamp = f"{file.resolve()} {stat.st_size} {stat.st_mtime_ns}"
-        return TextFile(str(file), stat.st_size, stamp, lambda: file.open("rb"))
-
-    return [describe(file) for file in sorted(path.iterdir()) if file.is_file()]
-
-
-def _zip_files(archive: zipfile.ZipFile, path: Path) -> list[TextFile]:
-    def describe(info: zipfile.ZipInfo) -> TextFile:
-        stamp = f"{info.filename} {info.file_size} {info.CRC}"
-        return TextFile(
-            f"{path}/{info.filename}", info.file_size, stamp, lambda: archive.open(info)
-        )
-
-    members = archive.infolist()
-    check_archive(members, path)
-    return [describe(info) for info in members if info.filename and not info.is_dir()]
-
-
-def _open_zip(path: Path) -> zipfile.ZipFile:
-    try:
-        return zipfile.ZipFile(path)
-    except DAMAGE as error:
-        raise _damaged(str(path), error) from error
 
 
 def _damaged(name: str, error: Exception) -> DatasetFormatError:
@@ -223,17 +213,20 @@ class Stream:
         name = getattr(file, "name", None)
         name = name if isinstance(name, str) else f"the open {type(file).__name__}"
         try:
-            return cls._opened(name, _as_bytes(file))
+            stream, expansion = _as_bytes(file), None
+            can_seek = _can_seek(stream)
+            place = stream.tell() if can_seek else 0
+            start = bytes(stream.read(8) if can_seek else stream.peek(8)[:8])
+            if can_seek:
+                stream.seek(place)
+            if start.startswith(GZIP):
+                if can_seek:
+                    expansion = Expansion(name, stream.seek(0, io.SEEK_END) - place)
+                    stream.seek(place)
+                stream = io.BufferedReader(cast(Any, gzip.GzipFile(fileobj=stream)))
+                start = bytes(stream.peek(8)[:8])
         except DAMAGE as error:
             raise DatasetFormatError(f"{name}: it cannot be read ({error})") from error
-
-    @classmethod
-    def _opened(cls, name: str, stream: IO[bytes]) -> Stream:
-        start, expansion = _first_bytes(stream), None
-        if start.startswith(GZIP):
-            expansion = Expansion(name, _bytes_left(stream)) if _can_seek(stream) else None
-            stream = io.BufferedReader(cast(Any, gzip.GzipFile(fileobj=stream)))
-            start = bytes(stream.peek(8)[:8])
         return cls(name, stream, start.removeprefix(b"\xef\xbb\xbf").lstrip(), expansion)
 
     def __str__(self) -> str:
@@ -245,7 +238,7 @@ def is_stream(given: Any) -> bool:
     return hasattr(given, "read") and not hasattr(given, "columns")
 
 
-def _as_bytes(file: Any) -> IO[bytes]:
+def _as_bytes(file: Any) -> Any:
     """Return a stream of bytes whose beginning can be read twice."""
     if isinstance(file, io.TextIOBase):
         below = getattr(file, "buffer", None)
@@ -253,7 +246,7 @@ def _as_bytes(file: Any) -> IO[bytes]:
             return io.BytesIO(file.read().encode())
         file = below
     if _can_seek(file) or hasattr(file, "peek"):
-        return cast(IO[bytes], file)
+        return file
     content = file.read()
     return io.BytesIO(content.encode() if isinstance(content, str) else content)
 
@@ -261,22 +254,6 @@ def _as_bytes(file: Any) -> IO[bytes]:
 def _can_seek(file: Any) -> bool:
     asked = getattr(file, "seekable", None)
     return bool(asked is not None and asked())
-
-
-def _bytes_left(stream: IO[bytes]) -> int:
-    place = stream.tell()
-    end = stream.seek(0, io.SEEK_END)
-    stream.seek(place)
-    return end - place
-
-
-def _first_bytes(stream: Any) -> bytes:
-    if not _can_seek(stream):
-        return bytes(stream.peek(8)[:8])
-    place = stream.tell()
-    start = stream.read(8)
-    stream.seek(place)
-    return bytes(start)
 
 
 # ---------------------------------------------------------------------- formats
@@ -318,8 +295,15 @@ def recognize(path: str | os.PathLike[str] | Stream, format: str | None = None) 
         raise ValueError(f"format={format!r}: expected one of {', '.join(FORMATS)}")
     if str(path) == STANDARD_INPUT:
         path = Stream.standard_input()
-    if isinstance(path, Stream):
-        return Found(_of_stream(path, format), [path])
+    if isinstance(path, Stream):  # as given, by its name, or else CSV or JSON lines
+        named = SUFFIXES.get(_suffix(Path(path.name)))
+        found = format or named or ("jsonl" if path.start.startswith(b"{") else "csv")
+        if found not in STREAMED:
+            raise DatasetFormatError(
+                f"{path.name}: it cannot be {found}, only {', '.join(STREAMED)}; give the name of "
+                "a file"
+            )
+        return Found(found, [path])
     place = expanduser(path)
     if place.is_dir():
         return _in_folder(place, format)
@@ -366,22 +350,14 @@ def _what_it_is(path: Path) -> str:
     return "a device or a socket" if path.exists() else "a link to nothing"
 
 
-def _of_stream(stream: Stream, format: str | None) -> str:
-    """Find the format of an open file: as given, by its name, or else CSV or JSON lines."""
-    named = SUFFIXES.get(_suffix(Path(stream.name)))
-    found = format or named or ("jsonl" if stream.start.startswith(b"{") else "csv")
-    if found not in STREAMED:
-        known = ", ".join(STREAMED)
-        raise DatasetFormatError(
-            f"{stream.name}: it cannot be {found}, only {known}; give the name of a file"
-        )
-    return found
-
-
 def _of_file(path: Path) -> str:
     if _suffix(path) in SUFFIXES:
         return SUFFIXES[_suffix(path)]
-    start = _start_of_file(path)
+    try:
+        with open_unpacked(path) as (stream, _):
+            start = stream.read(8).removeprefix(b"\xef\xbb\xbf").lstrip()
+    except DAMAGE as error:
+        raise DatasetFormatError(f"{path}: it cannot be read ({error})") from error
     for magic, format in MAGIC.items():
         if start.startswith(magic):
             return format
@@ -390,18 +366,9 @@ def _of_file(path: Path) -> str:
 
 
 def _suffix(path: Path) -> str:
-    """The ending of a name, before that of gzip."""
+    """Return the suffix of a name, without the suffix of gzip."""
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
     return suffixes[-1] if suffixes else ""
-
-
-def _start_of_file(path: Path) -> bytes:
-    try:
-        with open_unpacked(path) as (stream, _):
-            start = stream.read(8)
-    except DAMAGE as error:
-        raise DatasetFormatError(f"{path}: it cannot be read ({error})") from error
-    return start.removeprefix(b"\xef\xbb\xbf").lstrip()
 
 
 def _in_folder(folder: Path, format: str | None) -> Found:
@@ -418,14 +385,11 @@ def _in_folder(folder: Path, format: str | None) -> Found:
     for candidate in candidates:
         if candidate in by_format:
             return Found(candidate, by_format[candidate])
-    raise DatasetFormatError(f"{folder}: {_listing(files, format)}; what can be read is {READABLE}")
-
-
-def _listing(files: Sequence[Path], format: str | None) -> str:
     counts = Counter(path.suffix or "without a suffix" for path in files)
     found = ", ".join(f"{n} {suffix}" for suffix, n in counts.most_common(5))
-    wanted = "" if format is None else f"no {format} files; "
-    return f"{wanted}a folder with these files: {found}" if found else f"{wanted}an empty folder"
+    what = "" if format is None else f"no {format} files; "
+    what += f"a folder with these files: {found}" if found else "an empty folder"
+    raise DatasetFormatError(f"{folder}: {what}; what can be read is {READABLE}")
 
 
 def shard_places(given: str) -> list[str]:
@@ -436,12 +400,12 @@ def shard_places(given: str) -> list[str]:
     DatasetNotFoundError
         There is none.
     """
-    if places.is_pattern(given):
-        found = _files(given, places.matching(given))
+    if files.is_pattern(given):
+        found = _files(given, files.matching(given))
         if not found:
             raise DatasetNotFoundError(f"{given}: no file has such a name")
         return found
-    inside = places.inside_of(given)
+    inside = files.inside_of(given)
     if inside is None:
         return [given]
     found = [each for each in _files(given, inside) if SUFFIXES.get(split_name(each)[1]) in TABLES]
@@ -453,14 +417,14 @@ def shard_places(given: str) -> list[str]:
 
 
 def _files(given: str, found: list[str]) -> list[str]:
-    if places.is_url(given):
+    if files.is_url(given):
         return found
     return [str(each) for each in regular_files(given, map(Path, found))]
 
 
 def split_name(place: str) -> tuple[str, str]:
-    """Split a name into what comes before its ending, and its ending, without that of gzip."""
-    name = PurePosixPath(places.name_of_place(place))
+    """Split a name into stem and suffix, without the suffix of gzip."""
+    name = PurePosixPath(files.name_of_place(place))
     name = PurePosixPath(name.stem) if name.suffix.lower() == ".gz" else name
     return name.stem, name.suffix.lower()
 
@@ -468,7 +432,7 @@ def split_name(place: str) -> tuple[str, str]:
 @contextmanager
 def fetched_shard(place: str) -> Iterator[Path]:
     """Yield a shard as a local file; messages name it as the user did, not its copy."""
-    with places.fetched(place) as path:
+    with files.fetched(place) as path:
         try:
             yield path
         except DatasetFormatError as error:

@@ -1,4 +1,4 @@
-"""Places with datasets: the data home, GraKeL's copy, the official site, the cache of parsed ones.
+"""Sources of datasets: the data home, GraKeL's copy, the official site, and the cache.
 
 A damaged cache, or one that cannot be written, is never an error.
 """
@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from fdgnn.arrays import Array, Ints, padded, read_arrays
+from fdgnn.arrays import Ints, padded, read_arrays
 from fdgnn.exceptions import DatasetNotFoundError, DownloadError, FDGNNWarning, frames_of_libraries
 from fdgnn.extras import install_advice
 from fdgnn.files import expanduser, write_aside
@@ -71,7 +71,7 @@ def _user_cache() -> Path:
 
 
 def warn_not_cached(what: str, again: str, directory: Path, error: OSError) -> None:
-    """Warn, once in a process, that something cannot be kept in a directory of the cache.
+    """Warn, once per process, that a directory of the cache is not writable.
 
     `again` says what follows from that: "they will be parsed".
     """
@@ -104,31 +104,35 @@ def find(
     DownloadError
         The dataset is known, but it is not on this machine and cannot be downloaded.
     """
-    if not isinstance(name, str) or _is_path(name):
+    if not isinstance(name, str) or "/" in name or os.sep in name or name.endswith(".zip"):
+        return expanduser(name)
+    # A known name is never a folder of the working directory.
+    if name not in KNOWN_NAMES and Path(name).is_dir():
         return expanduser(name)
     here = find_local(name, home)
     if here is not None:
         return here
     if name not in KNOWN_NAMES:
-        raise DatasetNotFoundError(_unknown(name, home))
+        if Path(name).is_file():
+            raise DatasetNotFoundError(
+                f"{name}: it is not a TU folder or zip; `fdgnn fit` reads other files, and "
+                "measures their accuracy by nested cross-validation"
+            )
+        known = {path.stem for folder in (home / "tu", home) for path in folder.glob("*.zip")}
+        nearest = _nearest(name, [*KNOWN_NAMES, *known])
+        hint = f"did you mean {nearest!r}? " if nearest else ""
+        raise DatasetNotFoundError(
+            f"no dataset {name!r}: {hint}It is neither among the known names nor in {home}; "
+            "for a dataset of your own, give the path of its folder or zip"
+        )
     return _download(name, home, allowed=download_if_missing)
 
 
 def find_local(name: str, home: Path) -> Path | None:
     """Return the folder or zip that holds the dataset of a name, if it is on this machine."""
-    places = [*_places(name, home), *_places_in_grakel(name)]
+    places = [folder / file for folder in (home / "tu", home) for file in (f"{name}.zip", name)]
+    places += _places_in_grakel(name)
     return next((place for place in places if place.is_file() or place.is_dir()), None)
-
-
-def _is_path(name: str) -> bool:
-    """Return whether a name is a path; a known name is never a folder of the working directory."""
-    if "/" in name or os.sep in name or name.endswith(".zip"):
-        return True
-    return name not in KNOWN_NAMES and Path(name).is_dir()
-
-
-def _places(name: str, home: Path) -> list[Path]:
-    return [folder / file for folder in (home / "tu", home) for file in (f"{name}.zip", name)]
 
 
 def _places_in_grakel(name: str) -> list[Path]:
@@ -140,7 +144,7 @@ def _places_in_grakel(name: str) -> list[Path]:
 
 
 def no_such_name(name: str) -> str:
-    """Return the end of a message: it is no known dataset either; empty for what is only a path.
+    """Return the end of a message if a name is not a known dataset; empty for a path.
 
     >>> no_such_name("gone.csv")
     ''
@@ -158,21 +162,6 @@ def _nearest(name: str, known: Iterable[str]) -> str | None:
     names = {each.upper(): each for each in known}
     nearest = difflib.get_close_matches(name.upper(), names, n=1)
     return names[nearest[0]] if nearest else None
-
-
-def _unknown(name: str, home: Path) -> str:
-    here = {path.stem for folder in (home / "tu", home) for path in folder.glob("*.zip")}
-    nearest = _nearest(name, [*KNOWN_NAMES, *here])
-    hint = f"did you mean {nearest!r}? " if nearest else ""
-    if Path(name).is_file():
-        return (
-            f"{name}: it is no TU folder or zip; `fdgnn fit` takes other files, and measures "
-            "their accuracy by nested cross-validation"
-        )
-    return (
-        f"no dataset {name!r}: {hint}It is neither among the known names nor in {home}; "
-        "for a dataset of your own, give the path of its folder or zip"
-    )
 
 
 # ---------------------------------------------------------------------- download
@@ -236,7 +225,7 @@ class _Limited:
         self.file.write(data)
 
     def flush(self) -> None:
-        """Leave flushing to whoever closes the file."""
+        """Do nothing: closing the file flushes it."""
 
 
 ABANDONED_AFTER = 3600.0  # seconds; no process takes that long to write one file
@@ -249,7 +238,8 @@ def cached(
     files: Iterable[TextFile], variant: str, parse: Callable[[], Dataset], *, name: str
 ) -> Dataset:
     """Return what `parse` returns, from the cache if these very files were parsed before."""
-    key = _key(files, variant)
+    stamps = [f"format {FORMAT}", variant, *sorted(file.stamp for file in files)]
+    key = hashlib.sha256("\n".join(stamps).encode()).hexdigest()
     path = cache_home() / f"{name}-{key[:20]}.npz"
     found = _load(path, key)
     if found is not None:
@@ -259,25 +249,18 @@ def cached(
     return parsed
 
 
-def _key(files: Iterable[TextFile], variant: str) -> str:
-    stamps = [f"format {FORMAT}", variant, *sorted(file.stamp for file in files)]
-    return hashlib.sha256("\n".join(stamps).encode()).hexdigest()
-
-
 def _load(path: Path, key: str) -> Dataset | None:
     try:
         arrays = read_arrays(path)
         if arrays.pop("header").tolist() != [key, *sorted(arrays)]:
             return None
         y, schema = arrays.pop("y"), decode(arrays.pop("schema").item(), InputSchema)
-        fields = {name: _plain(array) for name, array in arrays.items()}
+        fields: dict[str, Any] = {
+            name: array.item() if array.ndim == 0 else array for name, array in arrays.items()
+        }
         return GraphBatch(**fields, schema=schema), y
     except (ValueError, KeyError, TypeError):  # damaged, or not one of ours
         return None
-
-
-def _plain(array: Array) -> Any:
-    return array.item() if array.ndim == 0 else array
 
 
 def _store(path: Path, key: str, parsed: Dataset) -> None:
@@ -289,14 +272,10 @@ def _store(path: Path, key: str, parsed: Dataset) -> None:
     try:
         with write_aside(path) as file:
             np.savez(file, header=np.array([key, *sorted(arrays)]), **arrays)
-        _sweep(path.parent)
+        # Unfinished files of processes that were killed; another process may remove them as well.
+        for part in path.parent.glob(".*.part"):
+            with contextlib.suppress(OSError):
+                if time.time() - part.stat().st_mtime > ABANDONED_AFTER:
+                    part.unlink()
     except OSError as error:
         warn_not_cached("parsed datasets", "they will be parsed", path.parent, error)
-
-
-def _sweep(directory: Path) -> None:
-    """Remove unfinished files of processes that were killed."""
-    for part in directory.glob(".*.part"):
-        with contextlib.suppress(OSError):  # another process may remove it as well
-            if time.time() - part.stat().st_mtime > ABANDONED_AFTER:
-                part.unlink()

@@ -8,12 +8,20 @@ from itertools import chain, islice
 from typing import Any
 
 from fdgnn.datasets.rows import BadRow, Cells, Row
-from fdgnn.datasets.tables import BLANK, LOOK_AHEAD, Columns, Source, name_of, raw_lines, read_lines
+from fdgnn.datasets.tables import (
+    BLANK,
+    LOOK_AHEAD,
+    Columns,
+    Source,
+    decoded,
+    name_of,
+    raw_lines,
+    read_lines,
+)
 from fdgnn.exceptions import DatasetFormatError, GraphError
 from fdgnn.extras import require
-from fdgnn.graphs.molecules import BONDS, Molecule, MoleculeReader
+from fdgnn.graphs.molecules import Molecule, MoleculeReader
 from fdgnn.limits import MAX_ROW_BYTES, MAX_SMILES, MAX_VERTICES
-from fdgnn.schema import EdgeChoice
 
 
 def smiles_column(columns: Sequence[str]) -> str | None:
@@ -35,11 +43,6 @@ class MoleculeColumn:
         return self.reader.read(row.get(self.column))
 
 
-def bonds_of(edge_labels: EdgeChoice) -> Any:
-    """Return what is read of bonds; types by default."""
-    return BONDS["labels" if edge_labels == "auto" else edge_labels]
-
-
 NAME = "name"  # the column with the names that such files give to molecules
 BLOCK = "\0mol block"  # the column that holds a record's mol block; no file has it
 END_OF_RECORD, END_OF_BLOCK = "$$$$", "M  END"
@@ -49,7 +52,7 @@ END_OF_RECORD, END_OF_BLOCK = "$$$$", "M  END"
 
 
 def read_smi(path: Source) -> tuple[Columns, Iterator[Row]]:
-    """Find the columns and the rows: a SMILES and, after a space or a tab, its name.
+    """Return the columns and the rows: a SMILES and, after a space or a tab, its name.
 
     A first line that begins with the word "smiles" names the columns.
     """
@@ -91,7 +94,7 @@ def _records(path: Source) -> Iterator[Row]:
     lines: list[str] = []
     size, most = 0, int(MAX_ROW_BYTES.value)
     for line in raw_lines(path):
-        text = "" if isinstance(line, BadRow) else line.decode("utf-8", "replace").rstrip("\r\n")
+        text = "" if isinstance(line, BadRow) else decoded(line).rstrip("\r\n")
         if text.startswith(END_OF_RECORD):
             yield _record(lines, size > most)
             lines, size = [], 0
@@ -110,23 +113,19 @@ def _record(lines: list[str], too_long: bool) -> Row:
         return BadRow(f"its record has no line {END_OF_BLOCK!r}")
     end = lines.index(END_OF_BLOCK) + 1
     row: dict[str, Any] = {BLOCK: "\n".join(lines[:end]) + "\n"}
-    row |= _properties(lines[end:])
-    row.setdefault(NAME, lines[0].strip() or None)
-    return row
-
-
-def _properties(lines: list[str]) -> dict[str, str]:
-    """Data items: a line such as ``> <activity>``, and its value up to a blank line."""
+    # Data items: a line such as ``> <activity>``, and its value up to a blank line.
     found: dict[str, list[str]] = {}
     own: list[str] | None = None
-    for line in lines:
+    for line in lines[end:]:
         if line.startswith(">") and "<" in line:
             own = found[line[line.index("<") + 1 : line.rfind(">")].strip()] = []
         elif not line.strip():
             own = None
         elif own is not None:
             own.append(line)
-    return {name: "\n".join(values) for name, values in found.items()}
+    row |= {name: "\n".join(values) for name, values in found.items()}
+    row.setdefault(NAME, lines[0].strip() or None)
+    return row
 
 
 @dataclass(frozen=True)
@@ -138,7 +137,18 @@ class MolBlock:
     def __call__(self, row: Cells) -> Molecule:
         """Read the molecule of a record, or raise GraphError."""
         Chem = require("rdkit.Chem", "chem", "SDF files")
-        _check_counts(row[BLOCK])
+        # RDKit allocates memory for the declared numbers of atoms and bonds at once. Each atom and
+        # each bond has a line of its own.
+        lines = row[BLOCK].splitlines()
+        for n_atoms, n_bonds in _declared_counts(lines):
+            declared = f"its counts line declares {n_atoms} atoms"
+            if n_atoms + n_bonds > len(lines):
+                raise GraphError(
+                    f"{declared} and {n_bonds} bonds, but its mol block has only {len(lines)} "
+                    "lines; write the file again"
+                )
+            if MAX_VERTICES.is_below(n_atoms):
+                raise GraphError(f"{declared}; {MAX_VERTICES.in_words}")
         with self.reader.quietly():
             mol = Chem.MolFromMolBlock(row[BLOCK])
         if mol is None:
@@ -149,22 +159,6 @@ class MolBlock:
 
 
 _V3000_LINE = "M  V30 "
-
-
-def _check_counts(block: str) -> None:
-    """Check the declared numbers of atoms and bonds, for which RDKit allocates memory at once.
-
-    Each atom and each bond has a line of its own.
-    """
-    lines = block.splitlines()
-    for n_atoms, n_bonds in _declared_counts(lines):
-        if n_atoms + n_bonds > len(lines):
-            raise GraphError(
-                f"its counts line declares {n_atoms} atoms and {n_bonds} bonds, but its mol block "
-                f"has only {len(lines)} lines; write the file again"
-            )
-        if MAX_VERTICES.is_below(n_atoms):
-            raise GraphError(f"its counts line declares {n_atoms} atoms; {MAX_VERTICES.in_words}")
 
 
 def _declared_counts(lines: list[str]) -> Iterator[tuple[int, int]]:

@@ -1,26 +1,29 @@
-"""Read graphs from a file or folder of any known format."""
+"""Read graphs from a file or folder of any supported format."""
 
 from __future__ import annotations
 
 import ctypes
 import difflib
+import io
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from msgspec.structs import replace as replace_fields
+from msgspec.structs import replace
 
-from fdgnn.datasets import molecule_files, networks
-from fdgnn.datasets.files import Stream, is_stream, recognize
-from fdgnn.datasets.molecule_files import MoleculeColumn, bonds_of, smiles_column
-from fdgnn.datasets.rows import FileRows, GraphTable, GraphTables, Row, RowReader
+from fdgnn.datasets import molecule_files
+from fdgnn.datasets.files import Stream, is_stream, open_unpacked, recognize
+from fdgnn.datasets.molecule_files import MoleculeColumn, smiles_column
+from fdgnn.datasets.rows import BadRow, FileRows, GraphTable, GraphTables, Row, RowReader
 from fdgnn.datasets.tables import (
     EDGES,
+    ENDS,
+    GRAPHS,
     LOOK_AHEAD,
     Table,
     as_graph_table,
@@ -38,14 +41,16 @@ from fdgnn.datasets.tables import (
     read_xlsx,
 )
 from fdgnn.datasets.tu import load_tu
-from fdgnn.exceptions import DatasetFormatError
-from fdgnn.graphs.molecules import MoleculeReader
-from fdgnn.schema import USUAL_ATOMS, InputSchema, ReadOptions, schema_of
+from fdgnn.exceptions import DatasetFormatError, GraphError
+from fdgnn.extras import require
+from fdgnn.graphs.checks import name_and_place
+from fdgnn.graphs.libraries import AttributeReader, of_networkx
+from fdgnn.graphs.raw import RawGraph, molecule_reader
+from fdgnn.limits import MAX_ROW_BYTES
+from fdgnn.schema import InputSchema, ReadOptions, check_no_molecules, schema_of
 
 _logger = logging.getLogger("fdgnn")
 CHUNK_SIZE = 10_000
-
-StrPath = str | os.PathLike[str]
 
 
 def read_graphs(
@@ -53,7 +58,7 @@ def read_graphs(
 ) -> GraphTable:
     r"""Read graphs, one per row, from a file or a folder.
 
-    A row that cannot be read is listed in ``rejects``. It neither stops nor shifts the others.
+    Invalid rows are listed in ``rejects``; the other rows keep their positions.
 
     Parameters
     ----------
@@ -66,11 +71,11 @@ def read_graphs(
         reading, a ``StringIO``, a pandas or polars data frame with the columns of a table, a list
         of SMILES or of RDKit Mols. See docs/reference/file-formats.md.
     options : ReadOptions, optional
-        How to read; see `ReadOptions`.
+        Options for reading; see `ReadOptions`.
     like : fitted model or InputSchema, optional
-        Read the file in the way in which the model's training data was read. Rows that do not fit
-        are rejected. A model that was not fitted on graphs from a file has no schema; then the
-        file is read as if `like` were not given.
+        Read the file by the input schema of the model's training data. Rows that do not conform are
+        rejected. If the model has no schema, because its graphs were not from a file, `like` has no
+        effect.
     **changes
         Single options by name, such as ``target="y"``; they replace those in `options`.
 
@@ -81,14 +86,14 @@ def read_graphs(
     Raises
     ------
     DatasetNotFoundError
-        There is no such file or folder.
+        The file or folder does not exist.
     DatasetFormatError
         The file as a whole cannot be read, lacks a column, or has no rows; with `strict`, also
         the first invalid row.
     MissingDependencyError
         An optional library is not installed; the message names the extra.
     ValueError
-        An option has no such value, or contradicts `like`.
+        An option has an invalid value, or contradicts `like`.
 
     Examples
     --------
@@ -101,11 +106,11 @@ def read_graphs(
     ...     _ = path.write_text("\n".join(map(json.dumps, rows)))
     ...     table = read_graphs(path, target="y")
     >>> table
-    GraphTable(1 of 2 rows, GraphBatch(1 graph, 3 vertices, 4 arcs))
+    GraphTable(1 of 2 rows, GraphBatch(1 graph, 3 vertices, 4 directed edges))
     >>> print(*table.rejects)
-    row 1: edge (9, 2) points past its 3 vertices; vertices are numbered from 0
+    row 1: edge (9, 2) is out of range for 3 vertices; vertices are numbered from 0
     """
-    table = next(_iterate(path, _changed(options, changes), schema_of(like), None))
+    table = next(_iterate(path, ReadOptions.of(options, changes), schema_of(like), None))
     n_rejected = len(table.rejects)
     _logger.debug("read %d rows of %s, %d rejected", table.n_rows, path, n_rejected)
     if table.n_rows > CHUNK_SIZE:
@@ -113,12 +118,8 @@ def read_graphs(
     return table
 
 
-def _changed(options: ReadOptions | None, changes: dict[str, Any]) -> ReadOptions:
-    return replace_fields(options or ReadOptions(), **changes)
-
-
 def _give_memory_back() -> None:
-    """Return freed memory to the system; glibc keeps that of many small objects otherwise."""
+    """Return freed memory to the system, because glibc keeps the memory of many small objects."""
     with suppress(AttributeError, OSError, TypeError):  # another C library, another system
         ctypes.CDLL(None).malloc_trim(0)
 
@@ -133,8 +134,8 @@ def iter_graphs(
 ) -> Iterator[GraphTable]:
     """Read a table larger than memory as tables of `chunk_size` rows each.
 
-    What vertices and edges carry is inferred from the first chunk, or taken from `like`. Rows that
-    differ are rejected. TU datasets come as one table.
+    The input schema is inferred from the first chunk, or taken from `like`. Rows that do not
+    conform are rejected. A TU dataset is one table.
 
     Parameters
     ----------
@@ -148,37 +149,44 @@ def iter_graphs(
     """
     if chunk_size < 1:
         raise ValueError(f"chunk_size={chunk_size!r}: expected an integer, at least 1")
-    return _iterate(path, _changed(options, changes), schema_of(like), chunk_size)
+    return _iterate(path, ReadOptions.of(options, changes), schema_of(like), chunk_size)
 
 
 def _iterate(
     given: Any, options: ReadOptions, like: InputSchema | None, chunk_size: int | None
 ) -> Iterator[GraphTable]:
     options = options if like is None else options.following(like)
+    of_tu = options
+    if options.vertex == "either":  # vertices in tables and networks have no more than one
+        options = replace(options, vertex="auto")
     if is_frame(given):
-        table = as_graph_table(frame_table(given))
+        table = as_graph_table(frame_table(given), options, like)
         rows = _table_rows("the data frame", table, options, like)
     elif is_molecule_list(given):
         rows = _table_rows("the list of molecules", molecule_table(given), options, like)
     else:
         path = Stream.of(given) if is_stream(given) else given
+        if not isinstance(path, str | os.PathLike | Stream):
+            raise TypeError(
+                f"expected a path, an open file, a data frame or a list of molecules, got a "
+                f"{type(given).__name__}; as_batch converts lists of graphs"
+            )
         name, found = name_of(path), recognize(path, options.format)
         if found.format == "tu":
-            return iter([_tu_table(cast(Any, found.files[0]), options, like)])
+            return iter([_tu_table(cast(Any, found.files[0]), of_tu, like)])
         if found.format == "graphml":
-            rows = networks.network_rows(name, cast(Any, found.files), options)
+            rows = _network_rows(name, cast(Any, found.files), options)
         else:
-            table = _open_table(
-                found.files[0], found.format, min(LOOK_AHEAD, chunk_size or LOOK_AHEAD)
-            )
+            look_ahead = min(LOOK_AHEAD, chunk_size or LOOK_AHEAD)
+            table = _open_table(found.files[0], found.format, options, like, look_ahead)
             rows = _table_rows(name, table, options, like, found.format, found.files[1:])
-    if options.vertex == "both":
+    if options.vertex == "both" and rows.source != "networks":
         raise DatasetFormatError(
-            f"{rows.name}: labels beside features are read from TU datasets and Python objects; "
-            "use `vertex='labels'` or `vertex='features'`"
+            f"{rows.name}: labels with features can be read from TU datasets and from graphs with "
+            "attributes by name; use `vertex='labels'` or `vertex='features'`"
         )
     if rows.source != "molecules":
-        _check_no_molecules(rows.name, options)
+        check_no_molecules(rows.name, options)
     columns: dict[str, Sequence[str | None]] = {
         "target": options.targets,
         "id_column": [options.id_column],
@@ -187,7 +195,7 @@ def _iterate(
     }
     if rows.source != "networks" and like is None:
         columns["vertex_attributes"] = options.vertex_attributes
-        columns["edge_attribute"] = [options.edge_attribute]
+        columns["edge_attribute"] = [name_and_place(options.edge_attribute)[0]]
     for argument, names in columns.items():
         for column in names:
             if column is not None and column not in rows.columns:
@@ -202,33 +210,13 @@ def _iterate(
     return GraphTables(rows, options, like, chunk_size)
 
 
-def _check_no_molecules(name: str, options: ReadOptions) -> None:
-    for choice in ("standardize", "stereo"):
-        if getattr(options, choice):
-            raise DatasetFormatError(
-                f"{name}: `{choice}` is for molecules, and there are none; leave `{choice}` out"
-            )
-
-
 # ---------------------------------------------------------------------- one way for each format
 
 
 def _tu_table(path: Path | str, options: ReadOptions, like: InputSchema | None) -> GraphTable:
-    if options.has_several or options.target not in (None, "y", "graph_labels"):
-        raise DatasetFormatError(
-            f"{path}: there is no column {options.targets[-1]!r}; the targets of a TU dataset are "
-            "called 'y'"
-        )
-    if options.directed:
-        raise DatasetFormatError(f"{path}: TU datasets are undirected; leave `directed` out")
-    for column in (*options.columns, *options.all_descriptors):
-        raise DatasetFormatError(
-            f"{path}: TU datasets have no columns beside the graphs, so none is called {column!r}"
-        )
-    _check_no_molecules(str(path), options)
     # Edges without the labels that a model expects are another kind of data.
     edge_labels = "auto" if like and like.edge_labels == "labels" else options.edge_labels
-    graphs, y = load_tu(path, vertex=options.vertex, edge_labels=edge_labels)
+    graphs, y = load_tu(path, options, edge_labels=edge_labels)
     if like is not None and graphs.schema is not None:
         for what in ("vertices_in_words", "edges_in_words", "directed"):
             if getattr(graphs.schema, what) != getattr(like, what):
@@ -254,18 +242,18 @@ def _table_rows(
     smiles = _smiles_column(name, columns, options, like)
     reader: RowReader
     if smiles is None:
-        used, reader = graph_columns(columns), graph_reader(name, columns, options, like)
+        used, reader = graph_columns(columns, options), graph_reader(name, columns, options, like)
     elif smiles == molecule_files.BLOCK:
         used = [smiles, molecule_files.NAME]
-        reader = molecule_files.MolBlock(_molecule_reader(options))
+        reader = molecule_files.MolBlock(molecule_reader(options))
     else:
-        used, reader = [smiles], MoleculeColumn(smiles, _molecule_reader(options))
+        used, reader = [smiles], MoleculeColumn(smiles, molecule_reader(options))
     beside = (*options.targets, id_column, *options.columns, *options.all_descriptors)
     wanted = list(dict.fromkeys([*used, *(c for c in beside if c in columns)]))
     _check_once(name, columns, wanted)
 
     def rows_of(path: Any) -> Iterator[Row]:
-        own, open_own = _open_table(path, format)
+        own, open_own = _open_table(path, format, options, like)
         missing = [column for column in wanted if column not in own]
         if missing:
             raise DatasetFormatError(
@@ -285,15 +273,6 @@ def _table_rows(
         text_only=format not in ("", "jsonl", "parquet", "arrow", "xlsx"),
         id_column=molecule_files.NAME if named else id_column or graph_id(columns),
         smiles_column=None if smiles == molecule_files.BLOCK else smiles,
-    )
-
-
-def _molecule_reader(options: ReadOptions) -> MoleculeReader:
-    return MoleculeReader(
-        options.atoms or USUAL_ATOMS,
-        bonds_of(options.edge_labels),
-        options.standardize,
-        bool(options.stereo),
     )
 
 
@@ -338,14 +317,23 @@ def _smiles_column(
     if chosen is None or chosen not in columns:
         missing = "column with SMILES" if chosen is None else f"column {chosen!r}"
         what = f"no {missing}" if is_table else f"neither an {EDGES} nor a {missing}"
+        is_like_edges = not is_table and not {*GRAPHS, *ENDS}.isdisjoint(columns)
+        of_edges = "; a table with a row per edge has the columns graph, source and target"
         raise DatasetFormatError(
             f"{name}: there is {what}; its columns are "
             f"{', '.join(columns)}; name the column with SMILES by `smiles_column`"
+            f"{of_edges * is_like_edges}"
         )
     return chosen
 
 
-def _open_table(path: Any, format: str, look_ahead: int = LOOK_AHEAD) -> Table:
+def _open_table(
+    path: Any,
+    format: str,
+    options: ReadOptions,
+    like: InputSchema | None,
+    look_ahead: int = LOOK_AHEAD,
+) -> Table:
     """Find the columns; return them and a function from the wanted ones to rows.
 
     Where no header names the columns, they are those of the first rows: `look_ahead` of them.
@@ -353,7 +341,7 @@ def _open_table(path: Any, format: str, look_ahead: int = LOOK_AHEAD) -> Table:
     if format in ("parquet", "arrow"):
         from fdgnn.datasets import arrow
 
-        return as_graph_table(arrow.read_arrow(Path(path), format))
+        return as_graph_table(arrow.read_arrow(Path(path), format), options, like)
     if format == "xlsx":
         columns, rows = read_xlsx(Path(path))
     elif format in ("jsonl", "sdf"):
@@ -363,4 +351,81 @@ def _open_table(path: Any, format: str, look_ahead: int = LOOK_AHEAD) -> Table:
         columns, rows = molecule_files.read_smi(path)
     else:
         columns, rows = read_csv(path, "\t" if format == "tsv" else None)
-    return as_graph_table((columns, lambda wanted: rows))
+    return as_graph_table((columns, lambda wanted: rows), options, like)
+
+
+# ---------------------------------------------------------------------- GraphML: a file per graph
+
+
+FILE, PATH = "file", "\0path"  # the columns that this reader adds to a row: the graph's file
+
+
+def _network_rows(name: str, files: Sequence[Path], options: ReadOptions) -> FileRows:
+    """Return one row per file or, if targets are read, per line of the folder's table."""
+    columns, rows = [FILE], [{FILE: path.name, PATH: path} for path in files]
+    if options.target is not None or options.all_descriptors:
+        columns, rows = _labeled_rows(files[0].parent, files)
+    attributes = AttributeReader(options)
+    nx = require("networkx", "interop", "GraphML files")
+
+    def read(row: Mapping[str, Any]) -> RawGraph:
+        return attributes.read(of_networkx(_load(nx, row[PATH])))
+
+    return FileRows(
+        name, "networks", columns, iter(rows), read, text_only=True, id_column=FILE,
+        attributes=attributes,
+    )  # fmt: skip
+
+
+def _labeled_rows(folder: Path, files: Sequence[Path]) -> tuple[list[str], list[Any]]:
+    """Return one row per line of the folder's table; files without a line are invalid rows."""
+    tables = [
+        path
+        for path in sorted(folder.iterdir())
+        if path.suffix.lower() in (".csv", ".tsv") and path.is_file()  # no pipe, no device
+    ]
+    if len(tables) != 1:
+        names = ", ".join(path.name for path in tables) or "none"
+        raise DatasetFormatError(
+            f"{folder}: expected one CSV or TSV file that names each graph's target, found {names}"
+        )
+    table = tables[0]
+    columns, iterator = read_csv(table, "\t" if table.suffix.lower() == ".tsv" else None)
+    lines = list(iterator)
+    by_name = {name: path for path in files for name in (path.stem, path.name)}
+    known = [line for line in lines if not isinstance(line, BadRow)]
+    hits = {c: sum(line[c].strip() in by_name for line in known) for c in columns}
+    column = max(columns, key=hits.__getitem__)  # it names most files
+    if hits[column] == 0:
+        example = next(iter(by_name.values())).name
+        raise DatasetFormatError(
+            f"{table}: no column names the files beside it, such as {example}; "
+            f"its columns are {', '.join(columns)}"
+        )
+    rows: list[Row] = []
+    for line in lines:
+        name = None if isinstance(line, BadRow) else line[column].strip()
+        if isinstance(line, BadRow):
+            rows.append(line)
+        elif name in by_name:
+            rows.append({**line, FILE: by_name[name].name, PATH: by_name[name]})
+        else:
+            rows.append(BadRow(f"there is no graph file {name!r}", name))
+    named = {row[PATH] for row in rows if not isinstance(row, BadRow)}
+    left = [path.name for path in files if path not in named]
+    rows += [BadRow(f"{table.name} has no line for it", name) for name in left]
+    return [FILE, *columns], rows
+
+
+def _load(nx: Any, path: Path) -> Any:
+    most = int(MAX_ROW_BYTES.value)
+    try:
+        with open_unpacked(path) as (stream, _):
+            content = stream.read(most + 1)
+        if len(content) > most:
+            raise GraphError(f"{path.name} is too large; {MAX_ROW_BYTES.in_words}")
+        return nx.read_graphml(io.BytesIO(content))
+    except GraphError:
+        raise
+    except Exception as error:  # networkx passes on whatever its parsers raise
+        raise GraphError(f"{path.name} cannot be read ({error})") from error

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -17,20 +16,14 @@ import numpy as np
 from msgspec.structs import replace as replace_fields
 
 from fdgnn.arrays import Array, Ints
-from fdgnn.exceptions import (
-    DatasetFormatError,
-    FDGNNWarning,
-    GraphError,
-    frames_of_libraries,
-    warn_unused,
-)
+from fdgnn.exceptions import DatasetFormatError, FDGNNWarning, GraphError, frames_of_libraries
 from fdgnn.graphs import GraphBatch
-from fdgnn.graphs.checks import is_text
-from fdgnn.graphs.converters import Joined, Raw, RawGraph, join
-from fdgnn.graphs.descriptors import is_missing, kind_of_cells, number_in
-from fdgnn.graphs.molecules import Molecule, molecule_schema
+from fdgnn.graphs.descriptors import is_missing, number_in
+from fdgnn.graphs.libraries import AttributeReader
+from fdgnn.graphs.molecules import Molecule
+from fdgnn.graphs.raw import Joined, Raw, join, lists_pairs, read_raw
 from fdgnn.limits import MAX_LABEL, MAX_REJECTS
-from fdgnn.schema import USUAL_ATOMS, EdgeChoice, InputSchema, ReadOptions, Vertex, VertexChoice
+from fdgnn.schema import InputSchema, ReadOptions
 from fdgnn.texts import agreeing
 
 LARGEST = sys.float_info.max
@@ -56,7 +49,7 @@ class TargetColumn:
     values : dict
         Numbers or text by row; None where the target is missing.
     errors : dict of str
-        Why other rows are rejected.
+        Reasons why other rows are rejected.
     censored : dict
         The cells of rows with a bound instead of a number, such as ``>1995``.
     """
@@ -86,20 +79,24 @@ class TargetColumn:
         return None if found is None else _number_of(found[1], self._decimal_comma)
 
     def _has_numbers(self, cells: Iterable[Any]) -> bool:
-        """Return whether most cells are numbers, and the others no text of another kind."""
-        n_numbers = n_others = 0
+        """Return whether most cells are numbers, and the others no text of another kind.
+
+        It is enough if most different cells are numbers: a bound such as ``>10000`` may be that of
+        most rows.
+        """
+        numbers, others = [], []
         for cell in cells:
             if is_missing(cell):
                 continue
             if not isinstance(cell, str | int | float | Decimal):
                 return False
             if _number_of(cell, self._decimal_comma) is not None:
-                n_numbers += 1
+                numbers.append(str(cell))
             elif self._bound(cell) is not None or _is_infinite(cell) or self._is_ambiguous(cell):
-                n_others += 1
+                others.append(str(cell))
             else:
                 return False
-        return n_others <= n_numbers
+        return len(others) <= len(numbers) or len(set(others)) < len(set(numbers))
 
     def _is_ambiguous(self, cell: Any) -> bool:
         return self._ambiguous and isinstance(cell, str) and bool(_THOUSANDS.fullmatch(cell))
@@ -111,9 +108,7 @@ class TargetColumn:
         if isinstance(cell, str) and MAX_LABEL.is_below(len(cell)):
             raise GraphError(f"its target has {len(cell)} characters; {MAX_LABEL.in_words}")
         if i in self.censored and self._drop:
-            raise GraphError(
-                f"its target is censored ({cell}); `censored='bound'` takes the bound as the value"
-            )
+            raise GraphError(f"its target is censored ({cell})")
         number = cell
         if self._numeric:
             number = self._bound(cell) if i in self.censored else None
@@ -148,9 +143,9 @@ def read_targets(
     Returns
     -------
     targets : dict
-        By row, a value, or a list of several of which one at least is known.
+        By row, a value, or a list of values of which at least one is known.
     errors : dict of str
-        Why other rows are rejected.
+        Reasons why other rows are rejected.
     """
     read = {column: TargetColumn(cells, options) for column, cells in columns.items()}
     errors: dict[int, str] = {}
@@ -233,14 +228,14 @@ class Reject:
 
 @dataclass(frozen=True)
 class Change:
-    """A molecule that was changed before it was read.
+    """A molecule that was changed by standardization.
 
     Attributes
     ----------
     row, id
         As in `Reject`.
     before, after : str
-        The SMILES of the file, and that of the molecule that was read.
+        SMILES in the file, and after the change.
     steps : tuple of str
         What was done: "fragment", "charge", "tautomer", "stereo";
         `fdgnn.graphs.molecules.STEPS` has the words.
@@ -355,6 +350,7 @@ class FileRows:
     text_only: bool = False  # numbers are written as text, as in CSV files
     id_column: str | None = None  # unless the user names another
     smiles_column: str | None = None
+    attributes: AttributeReader | None = None  # of graphs that are files
 
 
 class RowChunk(NamedTuple):
@@ -441,7 +437,11 @@ class ChunkReader:
             raise GraphError(row.reason)
         raw = self.file.reader(row)
         names = self.options.all_descriptors
-        return replace(raw, cells={name: plain(row.get(name)) for name in names}) if names else raw
+        return (
+            replace(cast(Any, raw), cells={name: plain(row.get(name)) for name in names})
+            if names
+            else raw
+        )
 
     def _check_rejects(self, start: int, ids: Sequence[Any], rejects: Mapping[int, str]) -> None:
         if not rejects:
@@ -454,47 +454,32 @@ class ChunkReader:
             raise _too_many_rejects(self.file.name, reject)
 
     def _inferred(self, raws: Mapping[int, Any]) -> Joined:
-        """Infer the schema and join the graphs; edge labels that nobody chose cost no row."""
-        schema = self._schema(list(raws.values()))
-        joined = join(raws, schema)
-        if self.options.edge_labels != "auto":
-            return joined
-        if joined.errors and schema.edge_labels == "labels":
-            nothing = {"edge_labels": "ignore", "edge_kind": None, "edge_width": None}
-            plain = join(raws, replace_fields(schema, **nothing, edge_attribute=None))
-            joined = plain if len(plain.errors) < len(joined.errors) else joined
-        graphs = (raw for raw in raws.values() if isinstance(raw, RawGraph))
-        carrying = next((r for r in graphs if r.carried is not None and r.carried.size), None)
-        if self.like is None and joined.schema.edge_labels == "ignore" and carrying is not None:
-            remedy = (
-                "`edge_labels='labels'` or `edge_labels='weights'` reads them, and rejects rows "
-                "that do not fit; `edge_labels='ignore'` reads none without this warning"
-            )
-            warn_unused(self.file.name, {f"the values of {carrying.edge_attribute!r}": remedy})
-        return joined
-
-    def _schema(self, raws: Sequence[Any]) -> InputSchema:
-        """Infer the schema; one that is given has all but the names in the file."""
-        file, schema = self.file, self.like
-        if schema is None:
-            infer = infer_molecule_schema if file.source == "molecules" else infer_schema
-            try:
-                schema = infer(raws, self.options)
-            except (DatasetFormatError, GraphError) as error:
-                raise DatasetFormatError(f"{file.name}: {error}") from None
+        """Infer the schema, unless there is one of a model, and join the graphs."""
+        file, options, known = self.file, self.options, self.like
         names: dict[str, Any] = {
             "source": file.source,
             "smiles_column": file.smiles_column,
-            "id_column": self.options.id_column,
+            "id_column": options.id_column,
         }
+        if known is None:
+            unused = {} if file.attributes is None else file.attributes.unused
+            try:
+                joined = read_raw(raws, options, file.source, file.name, unused=unused)
+            except GraphError as error:
+                raise DatasetFormatError(f"{file.name}: {error}") from None
+            if joined.schema is None or joined.graphs is None:
+                return joined
+            schema = replace_fields(joined.schema, **names)
+            return joined._replace(schema=schema, graphs=replace(joined.graphs, schema=schema))
+        first = next(iter(raws.values()))  # what a model's schema lacks are names in the file
         if file.source != "molecules":
-            if schema.source != "table":
-                names["pairs"] = lists_pairs(raws)
-            if schema.vertex != "none":
-                names["vertex_attributes"] = raws[0].vertex_attributes
-            if schema.edge_labels != "ignore":
-                names["edge_attribute"] = raws[0].edge_attribute
-        return replace_fields(schema, **names)
+            if known.source != "table":
+                names["pairs"] = lists_pairs(list(raws.values()))
+            if known.vertex != "none":
+                names["vertex_attributes"] = first.vertex_attributes
+            if known.edge_labels != "ignore":
+                names["edge_attribute"] = first.edge_attribute
+        return join(raws, replace_fields(known, **names))
 
 
 def _too_many_rejects(name: str, example: str) -> DatasetFormatError:
@@ -543,134 +528,3 @@ class GraphTables(Iterator[GraphTable]):
         table = self.reader.read(next(self.chunks()), self._schema)
         self._schema = self._schema or table.schema
         return table
-
-
-# ---------------------------------------------------------------------- inference of the schema
-
-
-@dataclass(frozen=True)
-class Form:
-    """The kind of entries that vertices or arcs carry, and how many each."""
-
-    kind: Literal["none", "integer", "real", "text", "other"]
-    width: int
-
-
-NOTHING = Form("none", 0)
-KINDS = {"b": "integer", "i": "integer", "u": "integer", "f": "real"}
-
-
-# ---------------------------------------------------------------------- all rows
-
-
-def infer_schema(raws: Sequence[RawGraph], options: ReadOptions) -> InputSchema:
-    """Decide how to read the rows: as the options say, or else as most rows suggest."""
-    x = _commonest([_form(raw.x) for raw in raws])
-    carried = _commonest([_form(raw.carried) for raw in raws])
-    vertex, use = options.vertex, options.edge_labels
-    if vertex == "auto":
-        label = x.width == 1 and x.kind in ("integer", "text")
-        vertex = "none" if x == NOTHING else "labels" if label else "features"
-    if use == "auto":
-        discrete = carried.kind in ("integer", "text") and carried.width > 0
-        use = "weights" if carried == Form("real", 1) else "labels" if discrete else "ignore"
-    _check_possible(vertex, x, use, carried)
-    directed = options.directed
-    if directed is None:
-        directed = Counter(bool(raw.directed) for raw in raws).most_common(1)[0][0]
-    ignored = use == "ignore"
-    return InputSchema(
-        source="table",
-        directed=directed,
-        direction_given=options.directed is not None,
-        vertex=cast(Vertex, vertex),
-        label_kind=("text" if x.kind == "text" else "integer") if vertex == "labels" else None,
-        n_features=x.width if vertex == "features" else None,
-        edge_labels=use,
-        edge_kind=None if ignored else "text" if carried.kind == "text" else "number",
-        edge_width=None if ignored else carried.width,
-        pairs=lists_pairs(raws),
-        vertex_attributes=() if vertex == "none" else raws[0].vertex_attributes,
-        edge_attribute=None if ignored else raws[0].edge_attribute,
-        **_descriptors(raws, options),
-    )
-
-
-def infer_molecule_schema(molecules: Sequence[Molecule], options: ReadOptions) -> InputSchema:
-    """Decide how to read molecules: as the options say; bonds have types, if there are any."""
-    bonded = any(len(molecule.bonds) for molecule in molecules)
-    use = options.edge_labels
-    if use == "auto":
-        use = "labels" if bonded else "ignore"
-    if use != "ignore" and not bonded:
-        raise _nothing_carried(use)
-    atoms = options.atoms or USUAL_ATOMS
-    schema = molecule_schema(atoms, options.standardize, bool(options.stereo), use)
-    if options.vertex == "none":
-        schema = replace_fields(schema, vertex="none", label_kind=None, n_features=None)
-    elif options.vertex not in ("auto", schema.vertex):
-        raise DatasetFormatError(
-            f"with `atoms={atoms!r}`, the vertices carry {schema.vertex} and no "
-            f"{options.vertex}; use `vertex='auto'`"
-        )
-    return replace_fields(
-        schema,
-        directed=bool(options.directed),
-        direction_given=options.directed is not None,
-        **_descriptors(molecules, options),
-    )
-
-
-def _descriptors(raws: Sequence[Raw], options: ReadOptions) -> dict[str, Any]:
-    """Find which descriptors are categories: those that the user names, and those with text."""
-
-    def is_category(name: str) -> bool:
-        if name in options.categories:
-            return True
-        return kind_of_cells(name, [(raw.cells or {}).get(name) for raw in raws]) == "category"
-
-    names = options.all_descriptors
-    return {"descriptors": names, "categories": tuple(filter(is_category, names))}
-
-
-def _commonest(forms: Sequence[Form | None]) -> Form:
-    """Find the form of most rows; rows that carry nothing count only if all rows do."""
-    counts = Counter(form for form in forms if form is not None and form != NOTHING)
-    return counts.most_common(1)[0][0] if counts else NOTHING
-
-
-def _form(array: Array | None) -> Form | None:
-    """Find an array's form; an empty one has none."""
-    if array is None:
-        return NOTHING
-    if array.size == 0:
-        return None
-    width = 1 if array.ndim == 1 else array.shape[1] if array.ndim == 2 else -1
-    kind = "text" if is_text(array) else KINDS.get(array.dtype.kind, "other")
-    return Form(cast(Any, kind), width)
-
-
-def _check_possible(vertex: VertexChoice, x: Form, use: EdgeChoice, carried: Form) -> None:
-    if vertex in ("labels", "features") and x == NOTHING:
-        raise DatasetFormatError(f"the vertices carry no {vertex}; use `vertex='auto'`")
-    if use != "ignore" and carried == NOTHING:
-        raise _nothing_carried(use)
-    if use == "weights" and (carried.width != 1 or carried.kind == "text"):
-        raise DatasetFormatError(
-            f"an edge carries {carried.width} entries of kind {carried.kind}, and a weight is one "
-            "number; use `edge_labels='ignore'`"
-        )
-
-
-def _nothing_carried(use: EdgeChoice) -> DatasetFormatError:
-    return DatasetFormatError(
-        f"the edges carry nothing that could become {use}; use `edge_labels='ignore'`"
-    )
-
-
-def lists_pairs(raws: Sequence[RawGraph]) -> bool:
-    """Return whether most rows list pairs; a row with two edges could be read both ways."""
-    shapes = [raw.edges.shape for raw in raws if raw.edges.ndim == 2 and raw.edges.size]
-    pairs = sum(shape[1] == 2 and shape[0] != 2 for shape in shapes)
-    columns = sum(shape[0] == 2 and shape[1] != 2 for shape in shapes)
-    return bool(pairs > columns)

@@ -18,7 +18,7 @@ import zipfile
 from codecs import BOM_UTF8
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain, groupby, islice, repeat
 from numbers import Number
 from pathlib import Path
@@ -40,12 +40,12 @@ from fdgnn.datasets.rows import BadRow, Row
 from fdgnn.exceptions import DatasetError, DatasetFormatError, GraphError, warn_unused
 from fdgnn.extras import require
 from fdgnn.graphs import checks
-from fdgnn.graphs.converters import RawGraph
 from fdgnn.graphs.descriptors import number_in
 from fdgnn.graphs.molecules import is_molecule
+from fdgnn.graphs.raw import RawGraph
 from fdgnn.limits import MAX_ROW_BYTES
 from fdgnn.schema import InputSchema, ReadOptions
-from fdgnn.texts import parse_json, unguarded
+from fdgnn.texts import cut, parse_json, unguarded
 
 SMILES = "smiles"  # the column that a list of molecules stands for
 
@@ -60,15 +60,17 @@ def is_graph_table(columns: Sequence[str]) -> bool:
     return EDGES in columns
 
 
-def graph_columns(columns: Sequence[str]) -> list[str]:
+def graph_columns(columns: Sequence[str], options: ReadOptions) -> list[str]:
     """Find the columns that make up the graph."""
-    return [c for c in columns if c in (EDGES, *SIZE, *VERTICES, *ARCS)]
+    named = (*options.vertex_attributes, checks.name_and_place(options.edge_attribute)[0])
+    return [c for c in columns if c in (EDGES, *SIZE, *VERTICES, *ARCS, *named)]
 
 
 # ---------------------------------------------------------------------- a row for each edge
 
 # The columns of such a table, of which one name of each is enough: the graph, and the edge's ends.
 GRAPHS, ENDS = ("graph", "graph_id"), ("source", "target")
+NAMES = "\0names"  # of vertices, in rows that are made
 END_LABELS, EDGE_VALUES = ("source_label", "target_label"), ("edge_label", "weight")
 
 
@@ -78,7 +80,7 @@ def graph_id(columns: Sequence[str]) -> str | None:
     return columns[0] if is_made else None
 
 
-def as_graph_table(table: Table) -> Table:
+def as_graph_table(table: Table, options: ReadOptions, like: InputSchema | None = None) -> Table:
     """Return a table with a row per graph, if this one has a row per edge.
 
     The edges of a graph are in consecutive rows. Vertices are numbered as they are first named; a
@@ -86,20 +88,25 @@ def as_graph_table(table: Table) -> Table:
     """
     columns, open_rows = table
     key = next((name for name in GRAPHS if name in columns), None)
-    used = (*ENDS, *END_LABELS, *EDGE_VALUES)
+    chosen = options if like is None or like.source != "table" else like
+    named = chosen.edge_attribute if chosen.edge_attribute in columns else None
+    carried = EDGE_VALUES if named is None else (named,)
+    arcs = named or ARCS[0]
+    used = (*ENDS, *END_LABELS, *EDGE_VALUES, *carried)
+    reports = like is None and named is None and options.edge_labels == "auto"
     if key is None or EDGES in columns or not {*ENDS} <= {*columns}:
         return table
     made = [EDGES, SIZE[0]]
     made += [VERTICES[0]] if {*END_LABELS} <= {*columns} else []
-    made += [ARCS[0]] if {*EDGE_VALUES} & {*columns} else []
+    made += [arcs] if {*carried} & {*columns} else []
     others = [name for name in columns if name not in (key, *used)]
-    if {*EDGE_VALUES} <= {*columns}:
-        remedy = "`edge_label` is read; leave that column out"
+    if reports and {*EDGE_VALUES} <= {*columns}:
+        remedy = "`edge_label` is read; `edge_attribute='weight'` reads them instead"
         warn_unused("the table of edges", {"weights": remedy})
 
     def rows(wanted: Sequence[str]) -> Iterator[Row]:
         beside = [name for name in wanted if name in others]
-        found = open_rows([c for c in columns if c in (key, *used, *beside)])
+        found = open_rows(columns)
         done: set[Any] = set()
         for graph, edges in groupby(found, lambda r: None if isinstance(r, BadRow) else r[key]):
             if graph in done:
@@ -108,13 +115,29 @@ def as_graph_table(table: Table) -> Table:
                 missing = BadRow(f"its {key!r} is missing")
                 yield from (row if isinstance(row, BadRow) else missing for row in edges)
             else:
-                yield _graph_of_edges(key, graph, cast(Any, list(edges)), beside)
+                some = cast(Any, list(edges))
+                left = [name for name in others if name not in beside]
+                whole = [row for row in some if not isinstance(row, BadRow)]
+                unused = {
+                    f"the values of {name!r}": f"`edge_attribute={name!r}` reads these"
+                    for name in (left if reports and not done else ())
+                    if len({str(row[name]) for row in whole}) > 1
+                }
+                warn_unused("the table of edges", unused)
+                yield _graph_of_edges(key, graph, some, beside, carried, arcs)
             done.add(graph)
 
     return [key, *made, *others], rows
 
 
-def _graph_of_edges(key: str, graph: Any, edges: Sequence[Row], beside: Sequence[str]) -> Row:
+def _graph_of_edges(
+    key: str,
+    graph: Any,
+    edges: Sequence[Row],
+    beside: Sequence[str],
+    values_in: Sequence[str],
+    arcs: str,
+) -> Row:
     position: dict[Any, int] = {}
     labels: dict[Any, Any] = {}
     ends: list[list[int]] = [[], []]
@@ -132,19 +155,22 @@ def _graph_of_edges(key: str, graph: Any, edges: Sequence[Row], beside: Sequence
         else:
             for own, end in zip(ends, ENDS, strict=True):
                 own.append(position[row[end]])
-            carried.append(next((row[name] for name in EDGE_VALUES if name in row), None))
+            carried.append(next((row[name] for name in values_in if name in row), None))
     first = cast(Any, edges[0])
     for name in beside:
         if any(cast(Any, row)[name] != first[name] for row in edges):
             return BadRow(f"its edges have different values of {name!r}", graph)
-    values: list[Any] = list(map(number_in, carried)) if "edge_label" not in first else carried
+    numbered = list(map(str, range(len(position))))
+    is_label = EDGE_VALUES[0] in values_in and EDGE_VALUES[0] in first
+    values: list[Any] = carried if is_label else list(map(number_in, carried))
     values = carried if None in values else values
     return {
         key: graph,
         EDGES: ends,
         SIZE[0]: len(position),
+        NAMES: None if list(map(str, position)) == numbered else list(position),
         VERTICES[0]: [labels[name] for name in position] if {*END_LABELS} <= {*first} else None,
-        ARCS[0]: None if all(each is None for each in carried) else values,
+        arcs: None if all(each is None for each in carried) else values,
         **{name: first[name] for name in beside},
     }
 
@@ -156,16 +182,18 @@ def graph_reader(
 
     Where a table has both of two columns that mean the same, the one of the options is read.
     """
-    chosen = like or options
-    wanted = (*chosen.vertex_attributes, chosen.edge_attribute)
-    size, vertices, arcs = (
-        next((n for n in sorted(names, key=lambda n: n not in wanted) if n in columns), names[0])
-        for names in (SIZE, VERTICES, ARCS)
-    )
+    chosen = options if like is None or like.source != "table" else like
+    edge_column, place = checks.name_and_place(chosen.edge_attribute)
+    if len(chosen.vertex_attributes) > 1:
+        raise DatasetFormatError(f"{name}: `vertex_attributes` names several columns; name one")
+    size = SIZE[0]
+    of_vertices, of_arcs = (*chosen.vertex_attributes, *VERTICES), (edge_column, *ARCS)
+    vertices = next((n for n in of_vertices if n in columns), VERTICES[0])
+    arcs = next((n for n in of_arcs if n is not None and n in columns), ARCS[0])
     if like is None:
         others = {
             "vertex_attributes": {*VERTICES} & {*columns} - {vertices, *options.vertex_attributes},
-            "edge_attribute": {*ARCS} & {*columns} - {arcs, options.edge_attribute},
+            "edge_attribute": {*ARCS} & {*columns} - {arcs, edge_column},
         }
         remedies = {
             f"the values of {left.pop()!r}": f"`{option}` names the one column to read"
@@ -174,17 +202,41 @@ def graph_reader(
         }
         warn_unused(name, remedies)
 
+    used = {
+        EDGES,
+        NAMES,
+        size,
+        *VERTICES,
+        *ARCS,
+        vertices,
+        arcs,
+        *options.targets,
+        *options.columns,
+    }
+
+    is_first = like is None
+
     def read(row: Mapping[str, Any]) -> RawGraph:
+        nonlocal is_first
+        if is_first:  # further columns with a list may be of vertices or edges
+            lists = [n for n, v in row.items() if isinstance(v, list) and len(v) > 1]
+            for column in [n for n in lists if n not in used][:1]:
+                column = cut(column, 40)
+                remedy = f"`vertex_attributes={column!r}` or `edge_attribute={column!r}` reads it"
+                warn_unused(name, {f"the values of {column!r}": remedy})
+            is_first = False
         edges = _array(row, EDGES)
         if edges is None:
             raise GraphError("its edge_index is missing; a graph without edges has [[], []]")
+        carried = _array(row, arcs)
         return RawGraph(
             edges=edges,
             n_vertices=_size(row.get(size), size),
             x=_array(row, vertices),
-            carried=_array(row, arcs),
+            carried=None if carried is None else checks.column_at(carried, place, arcs),
             vertex_attributes=(vertices,),
-            edge_attribute=arcs,
+            vertex_names=row.get(NAMES),
+            edge_attribute=arcs if place is None else chosen.edge_attribute,
         )
 
     return read
@@ -198,19 +250,7 @@ def _array(row: Mapping[str, Any], column: str) -> Array | None:
         return None
     if not isinstance(value, list | np.ndarray):
         raise GraphError(f"its {column} is a {type(value).__name__}, expected a list")
-    if isinstance(value, list):
-        checks.check_texts(value, f"the entries of {column}")
-    array = checks.as_array(value, f"the rows of {column}")
-    if array.dtype.kind == "U" and not isinstance(value, np.ndarray):
-        _check_all_text(value, column)
-    return checks.without_padding(array)
-
-
-def _check_all_text(value: list[Any], column: str) -> None:
-    # NumPy reads the list [1, "C"] as ["1", "C"].
-    entries = [e for row in value for e in (row if isinstance(row, list) else [row])]
-    if not all(isinstance(entry, str) for entry in entries):
-        raise GraphError(f"its {column} mixes text and numbers")
+    return checks.entries(value, column)
 
 
 def _parsed(text: str, column: str) -> Any:
@@ -274,7 +314,9 @@ def is_molecule_list(given: Any) -> bool:
 
     Some may be missing: None, or a number, as data frames have NaN there.
     """
-    if isinstance(given, str | bytes) or hasattr(given, "__fspath__") or is_molecule(given):
+    if isinstance(given, str | bytes | Mapping) or hasattr(given, "__fspath__"):
+        return False
+    if is_molecule(given):
         return False
     if not hasattr(given, "__len__") or not hasattr(given, "__iter__"):
         return False
@@ -286,18 +328,13 @@ def molecule_table(molecules: Any) -> Table:
     """Return a list of molecules as a table with one column of SMILES."""
 
     def rows(wanted: Sequence[str]) -> Iterator[Row]:
-        return ({SMILES: as_smiles(each)} for each in molecules)
+        for each in molecules:
+            smiles = each if isinstance(each, str) else None
+            if smiles is None and is_molecule(each):  # written, so that a table can name it
+                smiles = require("rdkit.Chem", "chem", "molecules").MolToSmiles(each)
+            yield {SMILES: smiles}
 
     return [SMILES], rows
-
-
-def as_smiles(molecule: Any) -> Any:
-    """Write a ``Mol`` as SMILES, so that a table can name its molecules; None if there is none."""
-    if isinstance(molecule, str):
-        return molecule
-    if not is_molecule(molecule):
-        return None
-    return require("rdkit.Chem", "chem", "molecules").MolToSmiles(molecule)
 
 
 # ---------------------------------------------------------------------- text
@@ -321,9 +358,7 @@ def read_lines(path: Source) -> Iterator[Line]:
     """Yield the lines without their ends; one that is too long is an invalid row.
 
     A blank line is an empty text, so that the lines after it keep their numbers. Those before the
-    first line that is not blank, and after the last one, are left out. Bytes that are not UTF-8
-    become replacement characters, so that a name with an accent in an unused column does not stop
-    the reading.
+    first line that is not blank, and after the last one, are left out.
     """
     n_blank, begun = 0, False
     for line in raw_lines(path):
@@ -340,12 +375,24 @@ def read_lines(path: Source) -> Iterator[Line]:
 
 
 def _decoded(line: bytes) -> str:
-    text = line.removeprefix(BOM_UTF8).decode("utf-8", "replace").rstrip("\r\n")
+    text = decoded(line.removeprefix(BOM_UTF8)).rstrip("\r\n")
     return "" if text.isspace() else text
 
 
+def decoded(line: bytes) -> str:
+    """Decode a line as UTF-8, or else as Latin-1.
+
+    So different bytes are different texts, and a name with an accent in an unused column does not
+    stop the reading.
+    """
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError:
+        return line.decode("latin-1")
+
+
 def raw_lines(path: Source) -> Iterator[bytes | BadRow]:
-    """Yield all lines with their ends; one that is too long is an invalid row."""
+    """Yield all lines with line ends; a line that is too long is an invalid row."""
     most = int(MAX_ROW_BYTES.value)
     with _readable(path), _open(path) as (stream, expansion):
         uncounted = 0  # bytes that were read since the expansion was looked at
@@ -393,7 +440,7 @@ def _open(path: Source) -> Iterator[tuple[IO[bytes], Expansion | None]]:
 
 
 def read_jsonl(path: Source, look_ahead: int = LOOK_AHEAD) -> tuple[Columns, Iterator[Row]]:
-    """Find the columns, as the first rows have them, and the rows, one per line."""
+    """Read the columns, as inferred from the first rows, and the rows, one per line."""
     lines = read_lines(path)
     first_lines = list(islice(lines, look_ahead))
     if not first_lines:
@@ -467,39 +514,28 @@ def _csv_rows(lines: Iterator[Line], columns: Columns, delimiter: str) -> Iterat
 def _quoted_fields(
     line: str, waiting: deque[Line], lines: Iterator[Line], columns: Columns, delimiter: str
 ) -> list[str]:
-    """Split a line that has quotes, and the next ones, if need be; these are taken away."""
+    """Split a line that has quotes; lines that continue a field are taken from `lines`."""
     fields = _fields([line], delimiter, strict=True)
     if line.count('"') % 2 and (fields is None or len(fields) != len(columns)):
         # A quoted field may span lines, but a stray quote must not swallow the rest.
-        ahead = _look_ahead(line, waiting, lines)
-        fields, n_lines = _spanning(ahead, columns, delimiter)
-        for _ in range(n_lines - 1):
-            waiting.popleft()
+        # The row has no more lines than these, and no more bytes than a line may have.
+        fields, ahead = None, [line]
+        left = MAX_ROW_BYTES.value - len(line)
+        for i in range(LOOK_AHEAD - 1):
+            if i == len(waiting):
+                waiting.extend(islice(lines, 1))
+            if i == len(waiting) or isinstance(more := waiting[i], BadRow) or len(more) > left:
+                break
+            ahead.append(more)
+            left -= len(more)
+        reader = csv.reader((each + "\n" for each in ahead), delimiter=delimiter, strict=True)
+        with suppress(csv.Error, StopIteration):  # a row from as few lines as possible
+            row = next(reader)
+            if len(row) == len(columns):
+                fields = row
+                for _ in range(reader.line_num - 1):
+                    waiting.popleft()
     return _fields([line], delimiter, strict=False) or [] if fields is None else fields
-
-
-def _look_ahead(first: str, waiting: deque[Line], lines: Iterator[Line]) -> list[str]:
-    """Return the lines that a row may span, no longer together than a line may be."""
-    found = [first]
-    left = MAX_ROW_BYTES.value - len(first)
-    for i in range(LOOK_AHEAD - 1):
-        if i == len(waiting):
-            waiting.extend(islice(lines, 1))
-        if i == len(waiting) or isinstance(line := waiting[i], BadRow) or len(line) > left:
-            break
-        found.append(line)
-        left -= len(line)
-    return found
-
-
-def _spanning(lines: list[str], columns: Columns, delimiter: str) -> tuple[list[str] | None, int]:
-    """Read a row from as few lines as possible; None, from one line, if it is impossible."""
-    reader = csv.reader((line + "\n" for line in lines), delimiter=delimiter, strict=True)
-    try:
-        fields = next(reader)
-    except (csv.Error, StopIteration):
-        return None, 1
-    return (fields, reader.line_num) if len(fields) == len(columns) else (None, 1)
 
 
 def _fields(lines: list[str], delimiter: str, *, strict: bool) -> list[str] | None:

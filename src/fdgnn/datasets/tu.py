@@ -17,7 +17,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -28,16 +28,15 @@ from fdgnn.datasets.home import Dataset, cached, find
 from fdgnn.datasets.home import data_home as home_of
 from fdgnn.exceptions import DatasetFormatError, GraphError, warn_unused
 from fdgnn.graphs import GraphBatch
-from fdgnn.graphs.checks import joined_labels
-from fdgnn.graphs.converters import with_label_columns
+from fdgnn.graphs.checks import column_at, joined_labels, name_and_place
+from fdgnn.graphs.raw import with_label_columns
 from fdgnn.schema import (
-    CHOICES,
-    EdgeChoice,
     EdgeUse,
     InputSchema,
+    ReadOptions,
     Vertex,
     VertexChoice,
-    check_choice,
+    check_no_molecules,
 )
 
 _OF_VERTICES = {"node_labels", "node_attributes"}
@@ -45,39 +44,45 @@ _OF_VERTICES = {"node_labels", "node_attributes"}
 
 def load_tu(
     name: str | os.PathLike[str],
+    options: ReadOptions | None = None,
     *,
-    vertex: VertexChoice = "auto",
-    edge_labels: EdgeChoice = "auto",
     data_home: str | os.PathLike[str] | None = None,
     download_if_missing: bool = True,
+    **changes: Any,
 ) -> tuple[GraphBatch, npt.NDArray[np.int64]]:
     """Load a graph classification dataset of the TU collection.
 
-    It is searched for in the data home (``tu/NAME.zip``, ``tu/NAME/``, ``NAME.zip``, ``NAME/``),
-    in an installed GraKeL, and on the official site. The parsed dataset is kept in the user's
-    cache directory (or in ``FDGNN_CACHE``).
+    It is searched for in the data home (``tu/NAME.zip``, ``tu/NAME/``, ``NAME.zip``, ``NAME/``), in
+    an installed GraKeL, and on the official site. The parsed dataset is cached in the user's cache
+    directory (or in ``FDGNN_CACHE``).
 
-    Graphs are undirected, whether the file lists an edge once or both ways. Arcs listed twice are
-    merged and counted in ``graphs.n_merged_arcs``. Self-loops stay, and are counted in
+    Graphs are undirected, whether the file lists an edge in one or both directions. Duplicate edges
+    are merged and counted in ``graphs.n_merged_arcs``. Self-loops are kept, and counted in
     ``graphs.n_self_loops``. Graph attributes are not read.
 
     Parameters
     ----------
     name : str or path
         A name such as ``"MUTAG"``, or the path of a folder or zip in TU format.
-    vertex : {"auto", "labels", "features", "both", "none"}, default="auto"
-        What is read of vertices: their discrete labels, as in the paper; their real-valued
-        attributes; both, where labels become columns of zeros and ones after the attributes; or
-        nothing. "auto" reads labels or, if the dataset has none, attributes.
-    edge_labels : {"auto", "labels", "weights", "ignore"}, default="auto"
-        How edge labels and attributes are used. "labels" reads edge labels, which the paper's
-        model ignores; several per edge are joined to a text such as ``"1,2"``. "weights" reads one
-        edge attribute or, if there are none, one edge label as the weight. "auto" reads labels,
-        unless an edge has different ones, or else one attribute as the weight.
+    options : ReadOptions, optional
+        Only `vertex`, `edge_labels` and `edge_attribute` have a meaning here.
+
+        - `vertex`: "labels", discrete labels, as in the paper; "features", real-valued attributes;
+          "both", with labels one-hot encoded after the attributes; or "none". "auto" reads both if
+          the dataset has them, for `AutoGraphClassifier`, some of whose base models use only
+          labels. "either" reads labels or, if there are none, attributes.
+        - `edge_labels`: "labels" reads edge labels, which the paper's model ignores; several per
+          edge are joined to a text such as ``"1,2"``. "weights" reads one edge attribute or, if
+          there are none, one edge label as the weight. "auto" reads labels, unless an edge has
+          different ones, or else one attribute as the weight.
+        - `edge_attribute`: ``"edge_labels"`` or ``"edge_attributes"``, the file that is read, and
+          ``"edge_attributes[0]"`` for one of several numbers.
     data_home : path, optional
         By default the environment variable ``FDGNN_DATA``, or else the user's cache directory.
     download_if_missing : bool, default=True
-        The environment variable ``FDGNN_OFFLINE=1`` switches downloads off as well.
+        The environment variable ``FDGNN_OFFLINE=1`` also prevents downloads.
+    **changes
+        Single options by name, such as ``vertex="both"``; they replace those in `options`.
 
     Returns
     -------
@@ -88,68 +93,77 @@ def load_tu(
     Raises
     ------
     DatasetNotFoundError
-        No dataset of that name; the message suggests the nearest.
+        There is no dataset of this name; the message suggests similar names.
     DatasetFormatError
-        The files are incomplete or contradict each other; the message names file and line.
+        The files are incomplete or inconsistent; the message names file and line.
     UnsafeArchiveError
-        The zip leaves its folder or is far too large.
+        The zip would write outside of its folder, or is too large.
     DownloadError
-        The dataset is not here, and could not or should not be downloaded.
+        The dataset is not available locally, and downloading failed or is not allowed.
 
     Warns
     -----
     UnusedDataWarning
-        "auto" leaves out some of what the dataset has; the warning names the options.
+        "either", or "auto" of edges, leaves out some of what the dataset has; the warning names
+        the options.
     """
-    check_choice("vertex", vertex, CHOICES["vertex"])
-    check_choice("edge_labels", edge_labels, CHOICES["edge_labels"])
+    options = ReadOptions.of(options, changes)
+    # What TU datasets do not have cannot be read.
+    columns = (*options.columns, *options.all_descriptors, *options.vertex_attributes)
+    if options.has_several or options.target not in (None, "y", "graph_labels"):
+        why = f"there is no column {options.targets[-1]!r}; the targets of a TU dataset are "
+        raise DatasetFormatError(f"{name}: {why}called 'y'")
+    if options.directed:
+        raise DatasetFormatError(f"{name}: TU datasets are undirected; leave `directed` out")
+    for column in columns:
+        raise DatasetFormatError(
+            f"{name}: TU datasets have no other columns, so none is called {column!r}"
+        )
+    check_no_molecules(str(name), options)
     path = find(name, home_of(data_home), download_if_missing=download_if_missing)
-    variant = f"{vertex}, arcs {edge_labels}"
+    chosen = options.edge_attribute
+    variant = f"vertices {options.vertex}, arcs {options.edge_labels}"
+    variant += f", {chosen}" * bool(chosen)
     with open_dataset(path) as files:
         found = cached(
-            files.values(), variant, lambda: parse_tu(files, vertex, edge_labels),
-            name=path.stem[:40],
-        )  # fmt: skip
-        warn_unused(str(name), _unused(files, vertex, edge_labels, found[0]))
+            files.values(), variant, lambda: parse_tu(files, options), name=path.stem[:40]
+        )
+        warn_unused(str(name), _unused(files, options, found[0]))
         return found
 
 
 def _unused(
-    files: Mapping[str, TextFile], vertex: VertexChoice, edge_labels: EdgeChoice, graphs: GraphBatch
+    files: Mapping[str, TextFile], options: ReadOptions, graphs: GraphBatch
 ) -> dict[str, str]:
     """Find what a dataset has and "auto" does not use, and the options for it."""
     unused: dict[str, str] = {}
-    if vertex == "auto" and {"node_labels", "node_attributes"} <= files.keys():
+    if options.vertex == "either" and files.keys() >= _OF_VERTICES:
         unused["attributes of vertices"] = (
             "`vertex='both'` reads them beside the labels, `vertex='features'` instead of these, "
             "and `vertex='labels'` reads only labels without this warning"
         )
-    if edge_labels == "auto" and graphs.schema is not None:
-        use = graphs.schema.edge_labels
+    if options.edge_labels == "auto" and options.edge_attribute is None:
+        use = "ignore" if graphs.schema is None else graphs.schema.edge_labels
         if "edge_attributes" in files and use != "weights":
             unused["attributes of edges"] = (
-                "`edge_labels='weights'` reads one number per edge as its weight, and "
-                f"`edge_labels='{use}'` reads none without this warning"
+                "`edge_attribute='edge_attributes[0]'` reads the first number of each edge as its "
+                f"weight, and `edge_labels='{use}'` reads none without this warning"
             )
         if "edge_labels" in files and use != "labels":
-            unused["labels of edges, which have different ones in different places,"] = (
+            unused["edge labels (some edges are listed with two labels)"] = (
                 "`edge_labels='ignore'` reads none without this warning"
             )
     return unused
 
 
-def parse_tu(
-    files: Mapping[str, TextFile],
-    vertex: VertexChoice = "auto",
-    edge_labels: EdgeChoice = "auto",
-) -> Dataset:
+def parse_tu(files: Mapping[str, TextFile], options: ReadOptions) -> Dataset:
     """Parse the text files of one dataset, given by kind: "A", "graph_labels" and so on."""
-    y = _read_integers(_needed(files, "graph_labels"))
-    graph_of = _read_integers(_needed(files, "graph_indicator")) - 1
+    y = _read_integers(_needed(files, "graph_labels"), 1)[:, 0]
+    graph_of = _read_integers(_needed(files, "graph_indicator"), 1)[:, 0] - 1
     sizes = _graph_sizes(graph_of, y, files)
     arcs: Array = _read_arcs(_needed(files, "A"), graph_of)
-    labels, features = _vertex_data(files, vertex, len(graph_of))
-    use, carried = _arc_data(files, edge_labels, arcs.shape[1])
+    labels, features = _vertex_data(files, options.vertex, len(graph_of))
+    use, carried = _arc_data(files, options, arcs.shape[1])
     if (np.diff(graph_of) < 0).any():  # the vertices of a graph need not be listed together
         order = np.argsort(graph_of, kind="stable")
         arcs = np.argsort(order)[arcs]
@@ -161,34 +175,20 @@ def parse_tu(
         file = files["node_labels"]  # of which each line becomes a row of all columns
         Expansion(file.name, file.size).add(8 * len(labels) * len(columns))
         features, labels = with_label_columns(features, labels, columns), None
-    offsets = offsets_of(sizes)
-    build = partial(GraphBatch.from_arcs, offsets, arcs, labels=labels, features=features)
-    graphs = None
-    if use == "labels" and carried is not None:
-        try:
+    build = partial(GraphBatch.from_arcs, offsets_of(sizes), arcs, labels=labels, features=features)
+    try:
+        if use == "labels" and carried is not None:
             graphs = build(edge_labels=joined_labels(carried))
-        except GraphError as error:  # an edge has different labels; so there are none
-            if edge_labels == "labels":
-                raise _no_edge_labels(files) from error
-            use, carried = "ignore", None
-    if graphs is None:
-        weights = None if carried is None else carried[:, 0]
-        try:
-            graphs = build(weights=weights)
-        except GraphError as error:
+        else:
+            graphs = build(weights=None if carried is None else carried[:, 0])
+    except GraphError as error:
+        if use != "labels":
             raise DatasetFormatError(f"{_prefix(files)}*.txt: {error}") from error
-    return replace(graphs, schema=_schema(labels, features, use, carried, columns)), y
-
-
-def _schema(
-    labels: Ints | None,
-    features: Floats | None,
-    use: EdgeUse,
-    carried: Array | None,
-    columns: tuple[int, ...],
-) -> InputSchema:
+        if options.edge_labels == "labels":
+            raise _no_edge_labels(files) from error
+        graphs, use, carried = build(), "ignore", None  # an edge has different labels: none
     vertex: Vertex = "none" if features is None else "features"
-    return InputSchema(
+    schema = InputSchema(
         source="tu",
         directed=False,
         vertex=vertex if labels is None else "labels",
@@ -199,13 +199,14 @@ def _schema(
         edge_width=None if carried is None else carried.shape[1],
         label_columns=columns,
     )
+    return replace(graphs, schema=schema), y
 
 
 # ---------------------------------------------------------------------- from text to numbers
 
 
 def _integer_blocks(file: TextFile, n_columns: int) -> Iterator[tuple[int, Ints]]:
-    """Yield how many lines came before, and the next ones as an array (n_columns, n_lines)."""
+    """Yield the number of earlier lines, and the next lines as an array (n_columns, n_lines)."""
     from fdgnn.kernels import parse_rows
 
     n_read = 0
@@ -216,82 +217,104 @@ def _integer_blocks(file: TextFile, n_columns: int) -> Iterator[tuple[int, Ints]
         block = np.empty((n_columns, min(n_lines, n_fit)), dtype=np.int64)
         n_valid = parse_rows(np.frombuffer(text, dtype=np.uint8), block)
         if n_valid < n_lines:
-            raise _bad_line(file, n_read + n_valid, text.split(b"\n")[n_valid], n_columns)
+            what = "one integer" if n_columns == 1 else f"{n_columns} integers"
+            found = text.split(b"\n")[n_valid][:40].decode("latin1")
+            raise DatasetFormatError(
+                f"{file.name}, line {n_read + n_valid + 1}: expected {what}, found {found!r}"
+            )
         yield n_read, block
         n_read += n_valid
     if n_read == 0:
         raise _empty(file)
 
 
-def _read_integers(file: TextFile) -> Ints:
-    """Read one integer per line."""
-    return np.concatenate([block[0] for _, block in _integer_blocks(file, 1)])
-
-
-def _read_integer_rows(file: TextFile) -> Ints:
-    """Read lines of integers, as many as on the first, into an array (n_lines, n_integers)."""
-    first = next(file.blocks(), b"").split(b"\n", 1)[0]
-    blocks = [block for _, block in _integer_blocks(file, first.count(b",") + 1)]
-    return np.concatenate(blocks, axis=1).T
+def _read_integers(file: TextFile, n_columns: int | None = None) -> Ints:
+    """Read lines of integers, by default as many as on the first, into (n_lines, n_columns)."""
+    if n_columns is None:
+        n_columns = next(file.blocks(), b"").split(b"\n", 1)[0].count(b",") + 1
+    return np.concatenate([block for _, block in _integer_blocks(file, n_columns)], axis=1).T
 
 
 def _read_arcs(file: TextFile, graph_of: Ints) -> npt.NDArray[np.int32]:
     """Read arcs into an array (2, n_arcs), with vertices counted from 0."""
     # Each block is checked while it is in the CPU's cache, and kept as int32.
-    blocks = []
-    for n_before, block in _integer_blocks(file, 2):
-        block -= 1
-        _check_arcs(block, graph_of, file.name, n_before)
-        blocks.append(block.astype(np.int32))
+    n, blocks = len(graph_of), []
+    for n_before, arcs in _integer_blocks(file, 2):
+        arcs -= 1
+        outside = ((arcs < 0) | (arcs >= n)).any(axis=0)
+        if outside.any():
+            a = int(np.argmax(outside))
+            raise DatasetFormatError(
+                f"{file.name}, line {n_before + a + 1}: arc ({arcs[0, a] + 1}, {arcs[1, a] + 1}), "
+                f"but the dataset's vertices are 1 to {n}"
+            )
+        crossing = graph_of[arcs[0]] != graph_of[arcs[1]]
+        if crossing.any():
+            a = int(np.argmax(crossing))
+            u, v = arcs[:, a]
+            raise DatasetFormatError(
+                f"{file.name}, line {n_before + a + 1}: arc ({u + 1}, {v + 1}) leads from graph "
+                f"{graph_of[u] + 1} into graph {graph_of[v] + 1}; arcs must stay in one graph"
+            )
+        blocks.append(arcs.astype(np.int32))
     return np.concatenate(blocks, axis=1)
-
-
-def _read_floats(file: TextFile) -> Floats:
-    """Read lines of numbers, all of one length, into an array (n_lines, n_numbers)."""
-    if next(file.blocks(), None) is None:
-        raise _empty(file)
-    lines = (line for text in file.blocks() for line in text.decode("latin1").split("\n"))
-    try:
-        return np.loadtxt(lines, delimiter=",", comments=None, ndmin=2)
-    except DatasetFormatError:
-        raise
-    except ValueError as error:
-        raise DatasetFormatError(f"{file.name}: {error}") from error
 
 
 def _vertex_data(
     files: Mapping[str, TextFile], vertex: VertexChoice, n_vertices: int
 ) -> tuple[Ints | None, Floats | None]:
     labels = features = None
-    if vertex == "auto":
+    if vertex == "auto" and files.keys() >= _OF_VERTICES:
+        vertex = "both"
+    if vertex in ("auto", "either"):
         vertex = "features" if files.keys() & _OF_VERTICES == {"node_attributes"} else "labels"
-    if vertex == "both" and "node_labels" not in files:
-        raise DatasetFormatError(
-            f"{_prefix(files)}node_labels.txt is missing: this dataset has no vertex labels; load "
-            "it with `vertex='features'`"
-        )
-    if vertex in ("labels", "both") and "node_labels" in files:
-        labels = _read_integers(files["node_labels"])
-        _check_length(len(labels), n_vertices, files["node_labels"])
+    if vertex == "both" or (vertex == "labels" and "node_labels" in files):
+        remedy = "this dataset has no vertex labels; load it with `vertex='features'`"
+        labels = _rows(files, "node_labels", n_vertices, "vertices", remedy)[:, 0]
     if vertex in ("features", "both"):
-        if "node_attributes" not in files:
-            raise DatasetFormatError(
-                f"{_prefix(files)}node_attributes.txt is missing: this dataset has no vertex "
-                "features; load it with `vertex='labels'`"
-            )
-        features = _read_floats(files["node_attributes"])
-        _check_length(len(features), n_vertices, files["node_attributes"])
+        remedy = "this dataset has no vertex features; load it with `vertex='labels'`"
+        features = _rows(files, "node_attributes", n_vertices, "vertices", remedy)
     return labels, features
 
 
+def _rows(files: Mapping[str, TextFile], kind: str, n: int, of: str, remedy: str = "") -> Array:
+    """Read one row of labels or attributes for each of the n vertices, or arcs."""
+    file = _needed(files, kind, remedy)
+    found: Array
+    if kind.endswith("labels"):
+        found = _read_integers(file, 1 if kind == "node_labels" else None)
+    elif next(file.blocks(), None) is None:
+        raise _empty(file)
+    else:  # lines of numbers, all of one length
+        lines = (line for text in file.blocks() for line in text.decode("latin1").split("\n"))
+        try:
+            found = np.loadtxt(lines, delimiter=",", comments=None, ndmin=2)
+        except DatasetFormatError:
+            raise
+        except ValueError as error:
+            raise DatasetFormatError(f"{file.name}: {error}") from error
+    if len(found) != n:
+        raise DatasetFormatError(
+            f"{file.name}: {len(found)} lines, but the dataset has {n} {of}; "
+            "the file is truncated or belongs to another dataset"
+        )
+    return found
+
+
 def _arc_data(
-    files: Mapping[str, TextFile], edge_labels: EdgeChoice, n_arcs: int
+    files: Mapping[str, TextFile], options: ReadOptions, n_arcs: int
 ) -> tuple[EdgeUse, Array | None]:
     """Decide what becomes of the arcs' data, and read it, one row per arc."""
-    kinds = ("edge_labels", "edge_attributes")
-    kind = next(
-        (k for k in (kinds[::-1] if edge_labels == "weights" else kinds) if k in files), None
-    )
+    edge_labels, (chosen, place) = options.edge_labels, name_and_place(options.edge_attribute)
+    kinds = ["edge_labels", "edge_attributes"]
+    if chosen is not None and (chosen not in kinds or chosen not in files):
+        there = " and ".join(kind for kind in kinds if kind in files) or "neither of them"
+        raise DatasetFormatError(
+            f"{_prefix(files)}*.txt: `edge_attribute` is {chosen!r}, expected edge_labels or "
+            f"edge_attributes; this dataset has {there}"
+        )
+    kinds = [chosen] if chosen else kinds[::-1] if edge_labels == "weights" else kinds
+    kind = next((kind for kind in kinds if kind in files), None)
     if edge_labels == "ignore":
         return "ignore", None
     if edge_labels == "labels" and kind != "edge_labels":
@@ -303,18 +326,16 @@ def _arc_data(
             f"{_prefix(files)}edge_labels.txt is missing: this dataset has neither edge labels "
             "nor edge attributes; load it with `edge_labels='ignore'`"
         )
-    file = files[kind]
-    carried: Array = _read_integer_rows(file) if kind == "edge_labels" else _read_floats(file)
-    if len(carried) != n_arcs:
-        raise DatasetFormatError(
-            f"{file.name}: {len(carried)} lines, but the dataset has {n_arcs} arcs; "
-            "the file is truncated or belongs to another dataset"
-        )
+    name = files[kind].name
+    try:
+        carried = column_at(_rows(files, kind, n_arcs, "arcs"), place, name).reshape(n_arcs, -1)
+    except GraphError as error:
+        raise DatasetFormatError(str(error)) from None
     width = carried.shape[1]
     if edge_labels == "weights" and width > 1:
         raise DatasetFormatError(
-            f"{file.name}: {width} numbers per edge cannot be its weight; load it with "
-            "`edge_labels='ignore'`"
+            f"{name}: {width} numbers per edge cannot be its weight; load it with "
+            f"`edge_attribute='{kind}[0]'` or `edge_labels='ignore'`"
         )
     if edge_labels == "auto" and kind == "edge_labels":
         return "labels", carried
@@ -353,11 +374,10 @@ def _graph_sizes(graph_of: Ints, y: Ints, files: Mapping[str, TextFile]) -> Ints
 # ---------------------------------------------------------------------- what can be wrong
 
 
-def _needed(files: Mapping[str, TextFile], kind: str) -> TextFile:
+def _needed(files: Mapping[str, TextFile], kind: str, remedy: str = "") -> TextFile:
     if kind not in files:
-        raise DatasetFormatError(
-            f"{_prefix(files)}{kind}.txt is missing; download the dataset again"
-        )
+        remedy = f": {remedy}" if remedy else "; download the dataset again"
+        raise DatasetFormatError(f"{_prefix(files)}{kind}.txt is missing{remedy}")
     return files[kind]
 
 
@@ -365,38 +385,5 @@ def _prefix(files: Mapping[str, TextFile]) -> str:
     return files["A"].name.removesuffix("A.txt")
 
 
-def _bad_line(file: TextFile, line: int, text: bytes, n_columns: int) -> DatasetFormatError:
-    what = "one integer" if n_columns == 1 else f"{n_columns} integers"
-    found = text[:40].decode("latin1")
-    return DatasetFormatError(f"{file.name}, line {line + 1}: expected {what}, found {found!r}")
-
-
 def _empty(file: TextFile) -> DatasetFormatError:
     return DatasetFormatError(f"{file.name}: the file is empty; download the dataset again")
-
-
-def _check_length(n_lines: int, n_vertices: int, file: TextFile) -> None:
-    if n_lines != n_vertices:
-        raise DatasetFormatError(
-            f"{file.name}: {n_lines} lines, but the dataset has {n_vertices} vertices; "
-            "the file is truncated or belongs to another dataset"
-        )
-
-
-def _check_arcs(arcs: Ints, graph_of: Ints, name: str, n_before: int) -> None:
-    n = len(graph_of)
-    outside = ((arcs < 0) | (arcs >= n)).any(axis=0)
-    if outside.any():
-        a = int(np.argmax(outside))
-        raise DatasetFormatError(
-            f"{name}, line {n_before + a + 1}: arc ({arcs[0, a] + 1}, {arcs[1, a] + 1}), "
-            f"but the dataset's vertices are 1 to {n}"
-        )
-    crossing = graph_of[arcs[0]] != graph_of[arcs[1]]
-    if crossing.any():
-        a = int(np.argmax(crossing))
-        u, v = arcs[:, a]
-        raise DatasetFormatError(
-            f"{name}, line {n_before + a + 1}: arc ({u + 1}, {v + 1}) leads from graph "
-            f"{graph_of[u] + 1} into graph {graph_of[v] + 1}; arcs must stay in one graph"
-        )

@@ -1,4 +1,4 @@
-"""Encoders: from graphs to features. This is all that the rest of the library knows of one.
+"""Encoders: from graphs to features. The rest of the library uses encoders only by this interface.
 
 Estimators, selection, model files, explanations and the page work with every `Encoder`. A new one
 is a subclass in a file of its own. It says
@@ -52,13 +52,13 @@ HANDLE_UNKNOWN = ("error", "ignore")
 
 
 def unknown_labels_in_words(graphs: GraphBatch, vocabulary: Sequence[Any] | None) -> dict[int, str]:
-    """Positions of graphs with a vertex label that is not in the vocabulary, each with words."""
+    """Return messages about graphs with a vertex label outside the vocabulary, by position."""
     new = graphs.new_labels(vocabulary)
     return {g: f"vertex label {label} was not seen during fit" for g, label in new.items()}
 
 
 def unknown_edges_in_words(graphs: GraphBatch, vocabulary: Sequence[Any] | None) -> dict[int, str]:
-    """Positions of graphs with an edge label that is not in the vocabulary, each with words."""
+    """Return messages about graphs with an edge label outside the vocabulary, by position."""
     new = graphs.new_edge_labels(vocabulary)
     return {g: f"edge label {label} was not seen during fit" for g, label in new.items()}
 
@@ -72,19 +72,20 @@ def warn_unknown_labels(n_unknown: int, n_graphs: int) -> None:
 
 
 WHAT_IT_MEANS = (
-    "labels or descriptors that were not seen during fit; the model knows nothing about "
-    "these, so its answers rest on the rest of the graph"
+    "labels or graph-level features that were not seen during fit; the model ignores these, "
+    "and predicts from the rest of the graph"
 )
 
 
 class GraphKind(Record, frozen=True, kw_only=True):
-    """What graphs have in common that a model takes: vertices, edges, numbers of features."""
+    """The kind of graphs of a model: data of vertices and edges, numbers of features."""
 
     directed: bool
     vertices: Literal["labels", "features", "nothing"]
     # Different labels, features per vertex, or 1; kernels count in 32 bits.
     n_inputs: Annotated[int, msgspec.Meta(ge=1, le=LARGEST_WHOLE)]
     molecules: bool = False  # whether it is known of which molecules they are
+    n_label_columns: Annotated[int, msgspec.Meta(ge=0, le=LARGEST_WHOLE)] = 0  # of the features
 
     @classmethod
     def of(cls, graphs: GraphBatch) -> Self:
@@ -100,6 +101,7 @@ class GraphKind(Record, frozen=True, kw_only=True):
             vertices=vertices,
             n_inputs=n_inputs,
             molecules=graphs.molecules,
+            n_label_columns=0 if graphs.schema is None else len(graphs.schema.label_columns),
         )
 
     def check(self, graphs: GraphBatch, remedy: str = "") -> None:
@@ -182,7 +184,7 @@ class Attribution(Protocol):
 
 
 def of_graphs(found: Attribution, directions: Features, of_graph: Ints) -> dict[str, Floats]:
-    """Return contributions (n_graphs,) of what belongs to no vertex, by name; mostly none."""
+    """Return attributions (n_graphs,) of features of whole graphs, by name; usually empty."""
     split = getattr(found, "of_graphs", None)
     return {} if split is None else dict(split(directions, of_graph))
 
@@ -196,7 +198,7 @@ class VertexParts:
     graphs : GraphBatch
     features : (n_graphs, n_features)
     parts : (n_vertices, n_features)
-        Over the vertices of a graph they add up to its features, but for rounding.
+        Over the vertices of a graph they add up to its features, except for rounding.
     """
 
     graphs: GraphBatch
@@ -223,31 +225,32 @@ class VertexParts:
 
 
 class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Turn graphs into features: the base of all encoders, and scikit-learn's transformer.
+    """Base class of all encoders: scikit-learn transformers from graphs to features.
 
     Attributes
     ----------
     kind : str
-        The encoder's name, as in ``GraphClassifier("reservoir")`` and in model files.
+        Name of the encoder, as in ``GraphClassifier("reservoir")`` and in model files.
     depth_parameter : str or None
-        The parameter that `encode` can vary at no cost: a deep encoding contains the shallower
-        ones. None if there is none.
+        The parameter whose values share one encoding, because a deep encoding contains the
+        shallower ones. None if there is none.
     has_own_kernel : bool
-        Whether the features belong to a whole graph, and have an RBF kernel of their own beside
-        those of other encoders.
+        Whether the features describe a whole graph, and have a separate RBF kernel in a union.
     expansion_factor : int
         Random features that the model draws for each feature of the encoder; 0 for none.
     prefers_rbf : bool
         Whether RBF kernel ridge regression reads the features better than a linear readout.
+    sparse : bool
+        Whether features are CSR arrays.
     draws : bool
-        Whether something is drawn at random, so that several random initializations differ.
+        Whether the encoder is random, so that several initializations differ.
     rules : mapping
-        What each parameter may be.
+        Valid values of each parameter.
     Facts : type of Record
-        What a model file says of the encoder, beside its parameters and arrays.
+        Facts of the encoder in a model file, in addition to its parameters and arrays.
     encoder_parameters : tuple of str
-        Parameters that are lists of encoders. In a model file they are not among the parameters:
-        the facts have a list of `EncoderRecord` under the same name.
+        Parameters that are lists of encoders. A model file has them in the facts, as lists of
+        `EncoderRecord` under the same names, instead of in the parameters.
     """
 
     kind: ClassVar[str]
@@ -255,6 +258,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     has_own_kernel: ClassVar[bool] = False
     expansion_factor: ClassVar[int] = 0
     prefers_rbf: ClassVar[bool] = False
+    sparse: ClassVar[bool] = False
     draws: bool = True
     rules: ClassVar[Mapping[str, Rule]] = {}
     Facts: ClassVar[type[Record]] = Record
@@ -275,7 +279,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return {}
 
     def default_readout(self, n_graphs: int, *, linear: bool = False) -> Ridge | KernelRidge:
-        """Return the readout that suits the features of so many graphs, not fitted."""
+        """Return the unfitted default readout for a number of graphs."""
         if self.prefers_rbf and not linear and fits_in_memory(n_graphs):
             return KernelRidge()
         return Ridge()
@@ -287,21 +291,25 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def named_encoders(self) -> list[tuple[str, Encoder]]:
-        """The encoders that this one is made of, by name; by default there are none."""
+        """Component encoders by name; by default none."""
         return []
 
     def ignore_unknown(self, how: str) -> None:
-        """Set what is done about unknown vertex labels, if the encoder has that choice."""
+        """Set `handle_unknown`, if the encoder has this parameter."""
         if "handle_unknown" in self.get_params(deep=False):
             self.set_params(handle_unknown=how)
 
     def data_warnings(self, graphs: GraphBatch) -> list[FDGNNWarning]:
-        """Return warnings about what the fitted encoder does not see of its training graphs."""
+        """Return warnings about data that the fitted encoder does not use."""
         return []
 
     def vertex_features(self, graphs: GraphBatch) -> Floats:
-        """Return what each vertex adds to the features of its graph, (n_vertices, n_features)."""
+        """Return what each vertex adds to its graph's features, (n_vertices, n_features)."""
         raise NotImplementedError(f"{type(self).__name__} has no vertex_features")
+
+    def features_of(self, graphs: GraphBatch, n_jobs: int | None = None) -> Features:
+        """Return the features of checked graphs; by default, sums of `vertex_features`."""
+        return self._summed(graphs).features
 
     def encode(
         self,
@@ -309,11 +317,10 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         depths: Sequence[int] | None = None,
         n_jobs: int | None = None,
     ) -> Encoding:
-        """Encode checked graphs, once for each depth; without depths, as the parameters say."""
+        """Encode checked graphs for each depth; without depths, by the parameters."""
         if depths is not None and self.depth_parameter is not None:
             raise NotImplementedError(f"{type(self).__name__} has depths, but no encode of its own")
-        pooled = self._summed(graphs).features
-        return Encoding([pooled] * (1 if depths is None else len(depths)))
+        return Encoding([self.features_of(graphs, n_jobs)] * (1 if depths is None else len(depths)))
 
     @classmethod
     def encode_each(
@@ -324,14 +331,14 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def has_attributions(self) -> bool:
-        """Whether `attribute` splits features over vertices; `explain` needs that."""
+        """Whether `attribute` can attribute features to vertices, as `explain` requires."""
         own, base = type(self), Encoder
         return (
             own.attribute is not base.attribute or own.vertex_features is not base.vertex_features
         )
 
     def attribute(self, graphs: GraphBatch, n_jobs: int | None = None) -> Attribution:
-        """Encode checked graphs and keep what each vertex contributed."""
+        """Encode checked graphs and keep the contribution of each vertex."""
         return self._summed(graphs)
 
     def _summed(self, graphs: GraphBatch) -> VertexParts:
@@ -344,29 +351,34 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         return VertexParts(graphs, np.add.reduceat(parts, graphs.vertex_offsets[:-1]), parts)
 
-    def graph_errors(self, graphs: GraphBatch) -> dict[int, str]:
-        """Positions of the graphs that the encoder cannot take, and why; by default none."""
+    @property
+    def _ignores_unknown(self) -> bool:
+        return getattr(self, "handle_unknown", "ignore") == "ignore"
+
+    def _new_labels(self, graphs: GraphBatch) -> dict[int, str]:
+        """Return the positions of graphs with unknown labels, with descriptions."""
         return {}
 
+    def graph_errors(self, graphs: GraphBatch) -> dict[int, str]:
+        """Return the positions and errors of graphs that the encoder cannot encode."""
+        return {} if self._ignores_unknown else self._new_labels(graphs)
+
     def kind_error(self, kind: Kind) -> str | None:
-        """Return what graphs of a kind lack for this encoder; None by default."""
+        """Return the data that graphs of a kind lack for this encoder; None by default."""
         return None
 
     @property
     def uses_edge_labels(self) -> bool:
-        """Whether labels of edges make a difference; else files need not have them."""
+        """Whether the encoder uses edge labels; otherwise files need not have them."""
         return False
 
     def unknown_labels(self, graphs: GraphBatch) -> dict[int, str]:
-        """Positions of graphs that the encoder takes, though they have something it has not seen.
-
-        With each comes what that is, in words.
-        """
-        return {}
+        """Return the positions of graphs with ignored unknown labels, with descriptions."""
+        return self._new_labels(graphs) if self._ignores_unknown else {}
 
     @property
     def kernel_starts(self) -> tuple[int, ...]:
-        """The first feature of each group that has a kernel of its own in an RBF readout."""
+        """The first feature of each group with a separate kernel in an RBF readout."""
         return (0,)
 
     @property
@@ -382,8 +394,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def counted(self, graphs: GraphBatch, X: Features) -> sp.csr_array:
         """Return counts from features (n, P), with a column for each kind of substructure.
 
-        From it a model knows what its training graphs have, and what is new in others
-        (`fdgnn.applicability`).
+        They determine which substructures of a graph no training graph has (`fdgnn.applicability`).
         """
         raise NotImplementedError(f"{type(self).__name__} counts nothing")
 
@@ -392,7 +403,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self.Facts()
 
     def arrays(self) -> dict[str, Array]:
-        """Arrays of the fitted encoder, for a model file."""
+        """Return arrays of the fitted encoder, for a model file."""
         return {}
 
     def restore(self, facts: Any, arrays: Mapping[str, Array], graph_kind: GraphKind) -> None:
@@ -401,7 +412,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         ModelFileError
-            They contradict each other or the parameters.
+            Facts, arrays and parameters are inconsistent.
         """
         if arrays:
             raise ModelFileError(
@@ -409,11 +420,11 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
 
     def set_seed(self, seed: np.random.SeedSequence) -> None:
-        """Keep the seed that the encoder was, or is to be, fitted with."""
+        """Set the seed of the encoder."""
         self.seed_ = seed
 
     def check_parameters(self) -> None:
-        """Raise ValueError for the first parameter that breaks its rule."""
+        """Raise ValueError for the first invalid parameter."""
         check_parameters(self, {**self.rules, "n_jobs": Jobs()})
 
     # ------------------------------------------------------------------ the same for all
@@ -448,7 +459,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return encoding.features[0]
 
     def _after_encoding(self, encoding: Encoding) -> None:
-        """Keep or tell what users should know of an encoding; by default nothing."""
+        """Record or warn about an encoding; by default do nothing."""
 
     def _check_graphs(self, X: Any) -> GraphBatch:
         """Convert graphs, and check that they are of the kind that the encoder was fitted on."""
@@ -458,8 +469,9 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return graphs
 
     def no_features(self) -> Features:
-        """Features of no graphs, (0, n_features)."""
-        return np.empty((0, self.n_features_out or 0))
+        """Return the features of an empty batch, (0, n_features)."""
+        shape = (0, self.n_features_out or 0)
+        return sp.csr_array(shape, dtype=np.float64) if self.sparse else np.empty(shape)
 
     def expanded_size(self, n_features: int, n_projections: int | None) -> int:
         """Return the number of random features: as given, or by the encoder's factor."""
@@ -467,7 +479,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def n_features_in_(self) -> int:
-        """Inputs per vertex: different labels, features, or 1."""
+        """Number of inputs per vertex: distinct labels, features, or 1."""
         check_is_fitted(self)
         return int(self.graph_kind_.n_inputs)
 
@@ -531,9 +543,9 @@ _REMEDY = "lower `effective_spectral_radius` or raise `max_iter` to let them set
 
 
 def warn_unconverged(convergences: Sequence[Convergence], remedy: str = _REMEDY) -> None:
-    """Warn the user's own code if some graphs did not come to rest in some network.
+    """Warn the user's own code if the states of some graphs did not converge.
 
-    `remedy` says what the user can do about it, where the reservoir's parameters are not theirs.
+    `remedy` is advice if the user has not set the reservoir's parameters.
     """
     tol, max_iter = convergences[0].tol, convergences[0].max_iter
     if not any(np.count_nonzero(s.residual >= tol) for s in convergences):  # most often
@@ -552,10 +564,10 @@ def warn_unconverged(convergences: Sequence[Convergence], remedy: str = _REMEDY)
 
 
 class TransformerEncoder(Encoder):
-    """Encode graphs by a transformer that knows nothing of fdgnn.
+    """Encode graphs by any scikit-learn transformer.
 
-    It gets a `GraphBatch`, a sequence of graphs. There are no attributions, and no model files,
-    which hold no code.
+    It gets a `GraphBatch`, a sequence of graphs. It has neither attributions nor model files, which
+    contain no code.
 
     Parameters
     ----------
@@ -587,18 +599,13 @@ class TransformerEncoder(Encoder):
             self.transformer_.set_params(random_state=integer_seed(seed))
         self.transformer_.fit(graphs)
 
-    def encode(
-        self,
-        graphs: GraphBatch,
-        depths: Sequence[int] | None = None,
-        n_jobs: int | None = None,
-    ) -> Encoding:
+    def features_of(self, graphs: GraphBatch, n_jobs: int | None = None) -> Features:
         """Transform checked graphs."""
         X: Any = self.transformer_.transform(graphs)
         if sp.issparse(X):
-            return Encoding([sp.csr_array(cast(Any, X), dtype=np.float64)])
+            return sp.csr_array(cast(Any, X), dtype=np.float64)
         X = np.asarray(X, dtype=np.float64)
-        return Encoding([X.reshape(len(X), -1)])
+        return np.asarray(X.reshape(len(X), -1))
 
     def attribute(self, graphs: GraphBatch, n_jobs: int | None = None) -> NoReturn:
         """Raise ValueError: a transformer does not say what a vertex contributes."""
@@ -615,7 +622,7 @@ class TransformerEncoder(Encoder):
         )
 
     def arrays(self) -> dict[str, Array]:
-        """Return nothing; `facts` says why."""
+        """Return an empty dict; `facts` raises the error."""
         return {}
 
     def restore(self, facts: Any, arrays: Mapping[str, Array], graph_kind: Any) -> None:

@@ -7,9 +7,9 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
 
-from fdgnn.arrays import Array, Floats, looked_up
+from fdgnn.arrays import Array, looked_up
 from fdgnn.encoders import wl_labels as channels
 from fdgnn.encoders.base import HANDLE_UNKNOWN, Encoder, GraphKind, unknown_labels_in_words
 from fdgnn.encoders.wl_labels import Colors
@@ -29,7 +29,7 @@ VERTICES = (
 
 
 class LabelFacts(Record, frozen=True, kw_only=True):
-    """Facts of label counts in a model file, beside parameters and arrays."""
+    """Facts of label counts in a model file, in addition to parameters and arrays."""
 
     vocabulary: list[int | str] | None
     joint: bool = False
@@ -59,6 +59,7 @@ class LabelCounts(Encoder):
     """
 
     prefers_rbf = True
+    sparse = True
     draws = False
     rules: ClassVar[Mapping[str, Rule]] = {
         "vertices": OneOf(VERTICES),
@@ -75,20 +76,9 @@ class LabelCounts(Encoder):
 
     def _draw(self, graphs: GraphBatch, seed: np.random.SeedSequence) -> None:
         """Keep which labels the training graphs have, and the edges of the bins of features."""
-        self._check_vertices(graphs)
-        values = graphs.label_values
-        self.vocabulary_ = None if values is None else tuple(values.tolist())
-        self.feature_edges_, self.joint_ = np.empty((0, self.n_bins - 1)), False
-        if self._first == "features":
-            assert graphs.features is not None
-            self.feature_edges_ = channels.quantile_edges(graphs.features, self.n_bins)
-            bins = channels.bins_of(graphs.features, self.feature_edges_)
-            self.joint_ = channels.few_rows(channels.coarse_bins(bins, self.feature_edges_))
-
-    def _check_vertices(self, graphs: GraphBatch) -> None:
         values = graphs.label_values
         has = {
-            "labels": values is not None,
+            "labels": values is not None or self.graph_kind_.n_label_columns > 0,
             "features": graphs.features is not None,
             "element": values is not None and values.dtype.kind in "UO",
         }
@@ -98,6 +88,13 @@ class LabelCounts(Encoder):
             raise ValueError(
                 f"vertices={self.vertices!r}: the graphs have no vertex {self.vertices}"
             )
+        self.vocabulary_ = None if values is None else tuple(values.tolist())
+        self.feature_edges_, self.joint_ = np.empty((0, self.n_bins - 1)), False
+        if self._first == "features":
+            assert graphs.features is not None
+            self.feature_edges_ = channels.quantile_edges(graphs.features, self.n_bins)
+            bins = channels.bins_of(graphs.features, self.feature_edges_)
+            self.joint_ = channels.few_rows(channels.coarse_bins(bins, self.feature_edges_))
 
     @property
     def _first(self) -> str:
@@ -110,10 +107,14 @@ class LabelCounts(Encoder):
     # ------------------------------------------------------------------ first labels
 
     def _first_labels(self, graphs: GraphBatch) -> list[tuple[str, Colors]]:
-        """First labels of checked graphs, each with a name; real features may give several."""
+        """Return first labels of checked graphs by name; real features may have several."""
         if not self._ignores_unknown and self.vocabulary_ is not None and self._new_labels(graphs):
             graphs.encode_labels(self.vocabulary_)  # raises the error
         if self._first == "labels":
+            if graphs.label_codes is None:  # the last features, zeros and ones, are labels
+                assert graphs.features is not None
+                ones = graphs.features[:, -self.graph_kind_.n_label_columns :]
+                return [("label", channels.hashed(ones, "label"))]
             return [("label", graphs.first_colors)]
         if self._first == "features":
             coarse = channels.coarse_bins(self._feature_bins(graphs), self.feature_edges_)
@@ -147,9 +148,10 @@ class LabelCounts(Encoder):
 
     # ------------------------------------------------------------------ features
 
-    def no_features(self) -> sp.csr_array:
-        """Features of no graphs, sparse as those of others."""
-        return sp.csr_array((0, self.n_features_out or 0), dtype=np.float64)
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Return names such as ``bucket17``."""
+        check_is_fitted(self)
+        return np.array([f"bucket{i}" for i in range(self.n_features_out or 0)], dtype=object)
 
     @property
     def n_features_out(self) -> int | None:
@@ -160,15 +162,23 @@ class LabelCounts(Encoder):
     # ------------------------------------------------------------------ model files
 
     def facts(self) -> Record:
-        """Return the labels that were seen, and what was found of features."""
+        """Return the labels and the features of the training graphs."""
         return LabelFacts(vocabulary=self._vocabulary_of_file(), joint=self.joint_)
 
     def _vocabulary_of_file(self) -> list[int | str] | None:
         return None if self.vocabulary_ is None else list(self.vocabulary_)
 
     def arrays(self) -> dict[str, Array]:
-        """Return the edges of bins, where there are any."""
-        return _kept_edges(self.feature_edges_) if len(self.feature_edges_) else {}
+        """Return the boundaries of bins, if there are any, and how many each feature has.
+
+        A feature with fewer edges than others has zeros after them: files have finite numbers.
+        """
+        if len(self.feature_edges_) == 0:
+            return {}
+        real = np.isfinite(self.feature_edges_)
+        counts = real.sum(axis=1, dtype=np.int32)
+        edges = np.where(real, self.feature_edges_, 0.0)
+        return {"feature_edges": edges, "feature_counts": counts}
 
     def restore(self, facts: Any, arrays: Mapping[str, Array], graph_kind: GraphKind) -> None:
         """Restore and check facts and edges from a model file."""
@@ -182,29 +192,29 @@ class LabelCounts(Encoder):
         graph_kind.check_vocabulary(facts.vocabulary)
         self.vocabulary_ = None if facts.vocabulary is None else tuple(facts.vocabulary)
         self.joint_ = facts.joint
-        if self._first in ("labels", "features") and self._first != graph_kind.vertices:
+        has = [graph_kind.vertices] + ["labels"] * (graph_kind.n_label_columns > 0)
+        if self._first in ("labels", "features") and self._first not in has:
             raise ModelFileError(f"its labels begin with {self._first}, which its graphs lack")
         self.feature_edges_ = np.empty((0, self.n_bins - 1))
         if self._first == "features":
+            # Edges are infinite after the last real one of a feature.
             shape = (graph_kind.n_inputs, self.n_bins - 1)
-            self.feature_edges_ = _taken_edges(arrays, shape)
+            edges, counts = arrays.pop("feature_edges", None), arrays.pop("feature_counts", None)
+            if edges is None or edges.dtype != np.float64 or edges.shape != shape:
+                raise ModelFileError(f"its counts need edges of bins of the shape {shape}")
+            if counts is None or counts.dtype != np.int32 or counts.shape != shape[:1]:
+                raise ModelFileError("its counts need the number of edges of each feature")
+            if (counts < 0).any() or (counts > shape[1]).any():
+                raise ModelFileError("its counts have more edges of bins than there are")
+            found = np.where(np.arange(shape[1]) < counts[:, None], edges, np.inf)
+            if not (found[:, 1:] >= found[:, :-1]).all():
+                raise ModelFileError("the edges of its bins do not ascend")
+            self.feature_edges_ = found
 
     # ------------------------------------------------------------------ unknown labels
 
-    @property
-    def _ignores_unknown(self) -> bool:
-        return self.handle_unknown == "ignore"
-
-    def unknown_labels(self, graphs: GraphBatch) -> dict[int, str]:
-        """Graphs that are taken, though they have a label that was not seen during fit."""
-        return self._new_labels(graphs) if self._ignores_unknown else {}
-
-    def graph_errors(self, graphs: GraphBatch) -> dict[int, str]:
-        """Graphs with a vertex label that was not seen during fit, unless they are taken."""
-        return {} if self._ignores_unknown else self._new_labels(graphs)
-
     def kind_error(self, kind: Kind) -> str | None:
-        """Molecules are needed where labels are computed from them."""
+        """Return an error if labels are computed from molecules and there are none."""
         needed = self._first == "pharmacophore" and not kind.smiles
         return "it" + NOT_MOLECULES.removeprefix("the graphs") if needed else None
 
@@ -220,30 +230,5 @@ class LabelCounts(Encoder):
 
 
 def _elements(labels: Sequence[Any]) -> list[str]:
-    """Return the elements of atoms whose labels say more after a blank."""
+    """Return the elements of atoms: the first words of their labels."""
     return [str(label).split(" ", 1)[0] for label in labels]
-
-
-def _kept_edges(edges: Floats) -> dict[str, Array]:
-    """Edges of the bins of features, and how many each has.
-
-    A feature with fewer edges than others has zeros after them: files have finite numbers.
-    """
-    real = np.isfinite(edges)
-    counts = real.sum(axis=1, dtype=np.int32)
-    return {"feature_edges": np.where(real, edges, 0.0), "feature_counts": counts}
-
-
-def _taken_edges(arrays: dict[str, Array], shape: tuple[int, int]) -> Floats:
-    """Edges of the bins of features, (n_features, n_bins - 1), infinite after the last real one."""
-    edges, counts = arrays.pop("feature_edges", None), arrays.pop("feature_counts", None)
-    if edges is None or edges.dtype != np.float64 or edges.shape != shape:
-        raise ModelFileError(f"its counts need edges of bins of the shape {shape}")
-    if counts is None or counts.dtype != np.int32 or counts.shape != shape[:1]:
-        raise ModelFileError("its counts need the number of edges of each feature")
-    if (counts < 0).any() or (counts > shape[1]).any():
-        raise ModelFileError("its counts have more edges of bins than there are")
-    found = np.where(np.arange(shape[1]) < counts[:, None], edges, np.inf)
-    if not (found[:, 1:] >= found[:, :-1]).all():
-        raise ModelFileError("the edges of its bins do not ascend")
-    return found

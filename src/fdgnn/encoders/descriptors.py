@@ -1,4 +1,4 @@
-"""Descriptors of whole graphs as features beside those of an encoder.
+"""Graph-level features, appended to the features of an encoder.
 
 A number is standardized; where it is missing it is the mean, and a column of its own says so. A
 category is a column of zeros and ones for each value that was seen, and one for missing values; a
@@ -72,7 +72,7 @@ class DescriptorColumn(Record, frozen=True, kw_only=True):
         return int(self.missing) + (1 if self.kind == "number" else len(self.categories))
 
     def features(self, values: Array) -> Floats:
-        """Features (n_graphs, n_features) of a column of the same kind."""
+        """Return features (n_graphs, n_features) of a column of the same kind."""
         known = known_in(values)
         if self.kind == "number":
             filled = np.full(len(values), self.mean)
@@ -100,7 +100,7 @@ class DescriptorColumn(Record, frozen=True, kw_only=True):
             raise GraphError(f"its descriptor {self.name!r} is {text}", g)
 
     def unknown_labels(self, values: Array) -> dict[int, str]:
-        """Positions of graphs with a value such as no training graph has, with words."""
+        """Return positions of graphs with a value such as no training graph has, with words."""
         known = known_in(values)
         found: dict[int, str] = {}
         if not self.missing:
@@ -115,7 +115,7 @@ class DescriptorColumn(Record, frozen=True, kw_only=True):
         return found
 
     def outside(self, values: Array) -> dict[int, str]:
-        """Positions of graphs with a number beyond those of all training graphs, with words."""
+        """Return graphs with a number outside the range of the training graphs, in words."""
         if self.low is None or self.high is None or self.kind != "number":
             return {}
         known = np.flatnonzero(known_in(values))
@@ -137,7 +137,7 @@ class DescriptorBlock:
 
     @classmethod
     def of(cls, descriptors: Descriptors, beside: Features) -> DescriptorBlock:
-        """Learn what descriptors look like; scale them to the features (n, P) beside them."""
+        """Fit the encoding of descriptors, scaled to the features (n, P) of the encoder."""
         pairs = zip(descriptors.names, descriptors.columns, strict=True)
         columns = tuple(DescriptorColumn.of(*pair) for pair in pairs)
         own, other = spread(_coded(columns, descriptors)), spread(beside)
@@ -166,7 +166,7 @@ class DescriptorBlock:
             column.check(_values(graphs, column.name))
 
     def unknown_labels(self, graphs: GraphBatch) -> dict[int, str]:
-        """Positions of graphs with values such as no training graph has, with words."""
+        """Return positions of graphs with values such as no training graph has, with words."""
         found: dict[int, str] = {}
         for column in reversed(self.columns):
             values = _values(graphs, column.name)
@@ -174,7 +174,7 @@ class DescriptorBlock:
         return found
 
     def outside(self, graphs: GraphBatch) -> dict[int, str]:
-        """Positions of graphs with numbers beyond those of all training graphs, with words."""
+        """Return graphs with numbers outside the range of the training graphs."""
         found: dict[int, str] = {}
         for column in self.columns:
             values = _values(graphs, column.name)
@@ -183,7 +183,7 @@ class DescriptorBlock:
         return found
 
     def features(self, graphs: GraphBatch) -> Floats:
-        """Features (n_graphs, n_features) of checked graphs."""
+        """Return the features (n_graphs, n_features) of checked graphs."""
         if graphs.descriptors is None:  # only no graphs at all come without
             return np.empty((0, self.n_features))
         return _coded(self.columns, graphs.descriptors) * self.scale
@@ -209,6 +209,6 @@ def _values(graphs: GraphBatch, name: str) -> Array | None:
 
 
 def _coded(columns: Sequence[DescriptorColumn], descriptors: Descriptors) -> Floats:
-    """Features (n_graphs, n_features) of all columns, not scaled yet."""
+    """Return features (n_graphs, n_features) of all columns, not scaled yet."""
     by_name = dict(zip(descriptors.names, descriptors.columns, strict=True))
     return np.hstack([column.features(by_name[column.name]) for column in columns])

@@ -18,27 +18,27 @@ from fdgnn.linear.products import Columns, products_with
 
 @dataclass(eq=False, repr=False)
 class GraphKernel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Compute the normalized kernel matrix of graphs with the graphs of `fit`.
+    """Compute the normalized kernel matrix between graphs and training graphs.
 
     The kernel is the product of the features x of two graphs, divided by both lengths::
 
         k(G, G') = <x, x'> / (|x| |x'|)
 
-    With unary-encoded WL features that is the normalized Weisfeiler-Lehman optimal assignment
-    kernel, with pairs of vertices the normalized shortest-path kernel. A graph without features
-    has the kernel 0 with all others.
+    With unary-encoded WL features this is the normalized Weisfeiler-Lehman optimal assignment
+    kernel, and with pairs of vertices the normalized shortest-path kernel. The kernel of a graph
+    without features is 0.
 
     Parameters
     ----------
     encoder : str, Encoder or transformer, default="wl"
-        What computes the features, as in `GraphClassifier`: ``WLCounts()``, ``PairCounts()``.
+        The encoder of the features, as in `GraphClassifier`: ``WLCounts()``, ``PairCounts()``.
 
     Attributes
     ----------
     encoder_ : Encoder
         The fitted encoder.
     features_ : (n_train, n_features)
-        The features of the graphs of `fit`, each of length 1.
+        Features of the training graphs, each row of length 1.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class GraphKernel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> Floats:
-        """Return the kernel of graphs with the graphs of `fit`, (n_graphs, n_train)."""
+        """Return the kernel between graphs and training graphs, (n_graphs, n_train)."""
         check_is_fitted(self)
         features = _of_length_one(self.encoder_.transform(X))
         if not sp.issparse(features):
@@ -71,7 +71,7 @@ class GraphKernel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return products_with(features, Columns.of(self.features_))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Return names such as ``graph17``, for each graph of `fit`."""
+        """Return names such as ``graph17`` for each training graph."""
         check_is_fitted(self)
         return np.array([f"graph{i}" for i in range(self.features_.shape[0])], dtype=object)
 

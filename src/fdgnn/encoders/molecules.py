@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from fdgnn.arrays import Array, Features, Floats, Ints, dense
-from fdgnn.encoders.base import Encoder, Encoding, GraphKind
+from fdgnn.encoders.base import Encoder, GraphKind
 from fdgnn.encoders.registry import register_encoder, take
 from fdgnn.exceptions import GraphError, ModelFileError
 from fdgnn.graphs import GraphBatch
@@ -32,16 +32,15 @@ _UNIT = 2.0**-6  # of features, so that files of models that keep those of all m
 class MoleculeDescriptors(Encoder):
     """Descriptors of whole molecules, computed by RDKit, on the scale of a normal distribution.
 
-    Each descriptor is mapped to the quantile that its value has among the training molecules, and
-    this to the value of a standard normal distribution, at most 3 from its mean. A descriptor that
-    cannot be computed has the median. The molecules are those that graphs were read from: SMILES,
-    or RDKit ``Mol`` objects.
+    Each descriptor is mapped to its quantile among the training molecules, and then to the value of
+    a standard normal distribution, clipped to [-3, 3]. A descriptor that cannot be computed is
+    replaced by the median. Graphs must be read from molecules: SMILES, or RDKit ``Mol`` objects.
 
     Parameters
     ----------
     descriptors : {"fast", "all"}, default="fast"
-        The 121 that RDKit computes in C++ (properties, MQN, and surface areas by charge,
-        refractivity and lipophilicity), or all of ``rdkit.Chem.Descriptors``, which take ten times
+        The 121 that RDKit implements in C++ (properties, MQN, and surface areas by charge,
+        refractivity and lipophilicity), or all of ``rdkit.Chem.Descriptors``, which takes ten times
         as long.
 
     Attributes
@@ -71,12 +70,7 @@ class MoleculeDescriptors(Encoder):
             raise GraphError(NOT_MOLECULES)
         return graphs.smiles.descriptors(self.descriptors)
 
-    def encode(
-        self,
-        graphs: GraphBatch,
-        depths: Sequence[int] | None = None,
-        n_jobs: int | None = None,
-    ) -> Encoding:
+    def features_of(self, graphs: GraphBatch, n_jobs: int | None = None) -> Floats:
         """Compute the descriptors of checked molecules, and map them."""
         values, levels = self._values(graphs), np.linspace(0.0, 1.0, _QUANTILES)
         X = np.zeros(values.shape)
@@ -85,13 +79,11 @@ class MoleculeDescriptors(Encoder):
             low = np.interp(-column, -own[::-1], -levels[::-1])
             level = (np.interp(column, own, levels) - low) / 2
             found[:] = np.clip(ndtri(level), -_LARGEST, _LARGEST) if own[0] < own[-1] else 0.0
-        X = np.round(np.nan_to_num(X) / _UNIT) * _UNIT
-        return Encoding([X] * (1 if depths is None else len(depths)))
+        return np.asarray(np.round(np.nan_to_num(X) / _UNIT) * _UNIT)
 
     def attribute(self, graphs: GraphBatch, n_jobs: int | None = None) -> DescriptorParts:
         """Compute the descriptors of checked molecules."""
-        names = descriptor_names(self.descriptors)
-        return DescriptorParts(graphs, dense(self.encode(graphs).features[0]), names)
+        return DescriptorParts(graphs, self.features_of(graphs), descriptor_names(self.descriptors))
 
     @property
     def n_features_out(self) -> int:
@@ -99,11 +91,11 @@ class MoleculeDescriptors(Encoder):
         return len(descriptor_names(self.descriptors))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Names of the descriptors."""
+        """Return the names of the descriptors."""
         return np.array(descriptor_names(self.descriptors), dtype=object)
 
     def kind_error(self, kind: Kind) -> str | None:
-        """SMILES are needed."""
+        """Return an error for graphs that were not read from molecules."""
         return None if kind.smiles else "it" + NOT_MOLECULES.removeprefix("the graphs")
 
     def arrays(self) -> dict[str, Array]:

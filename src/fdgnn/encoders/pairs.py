@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import check_is_fitted
 
-from fdgnn.arrays import Array, Features, Floats, Ints, dense, offsets_of
-from fdgnn.encoders.base import Encoding
+from fdgnn.arrays import Features, Floats, Ints, dense, offsets_of
 from fdgnn.encoders.counts import DEFAULT_FEATURES, LabelCounts
 from fdgnn.encoders.registry import register_encoder
-from fdgnn.encoders.wl_labels import Colors
+from fdgnn.encoders.wl_labels import Colors, sorted_rows
 from fdgnn.graphs import GraphBatch
 from fdgnn.limits import MAX_ROUNDS
 from fdgnn.parameters import Number, Rule
@@ -27,36 +25,36 @@ MAX_SOURCES = 1_000
 @register_encoder
 @dataclass(eq=False, repr=False)
 class PairCounts(LabelCounts):
-    """Count the pairs of each graph's vertices by their labels and their distance.
+    """Shortest-path features: counts of the pairs of a graph's vertices by labels and distance.
 
     A pair is counted by the labels of its two vertices, unordered, and by the length of the
     shortest path between them, if that is at most `max_distance`. In a directed graph pairs are
-    ordered. A vertex is a pair with itself at distance 0. So the features are those of the
-    shortest-path kernel, and of molecules their atom pairs. Labels and weights of edges are
+    ordered. A vertex is a pair with itself at distance 0. These are the features of the
+    shortest-path kernel; for molecules they are atom pairs. Labels and weights of edges are
     ignored.
 
-    A count m is unary-encoded, as by `WLCounts`, so that the product of two graphs' features adds
-    up the smaller ones of their counts. Counts above 16 are rounded down to four binary digits:
-    a count of thousands takes tens of features.
+    A count m is unary-encoded, as in `WLCounts`, so that the inner product of two graphs is their
+    histogram intersection. Counts above 16 are rounded down to four binary digits, so a count of
+    thousands takes tens of features.
 
-    A graph with more than 1,000 vertices has 1,000 of them as sources of shortest paths, evenly
-    spaced among its vertices sorted by label; counts are scaled up accordingly. Nothing is drawn
-    at random. The cost is then at most 1,000 breadth-first searches per graph.
+    In a graph with more than 1,000 vertices, shortest paths begin at 1,000 vertices, evenly spaced
+    among the vertices sorted by label, and counts are scaled up. This is deterministic, and limits
+    the cost to 1,000 breadth-first searches per graph.
 
     Parameters
     ----------
     max_distance : int, default=10
         Pairs that are farther apart, or not connected, are not counted.
     vertices : str, default="auto"
-        What counts as the label of a vertex, as in `WLCounts`. By default labels or features where
-        there are some, and else the degree in bins.
+        The label of a vertex, as in `WLCounts`. By default labels or features, if there are any, or
+        else the degree in bins.
     n_features : int, default=2**18
         Columns, a power of two, into which features are hashed.
     n_bins : int, default=16
-        Bins of each real feature, about equally full on the training graphs.
+        Number of bins of each real feature, quantiles of the training graphs.
     handle_unknown : {"ignore", "error"}, default="ignore"
-        What is done about a vertex label that no graph of `fit` had: pairs with it are such as no
-        training graph has, or an error is raised.
+        Whether a vertex label that no training graph has is ignored (its pairs occur in no training
+        graph), or raises an error.
     n_jobs : int, optional
         Threads; results do not depend on their number.
 
@@ -88,12 +86,7 @@ class PairCounts(LabelCounts):
         "max_distance": Number(0, whole=True, most=MAX_ROUNDS),
     }
 
-    def encode(
-        self,
-        graphs: GraphBatch,
-        depths: Sequence[int] | None = None,
-        n_jobs: int | None = None,
-    ) -> Encoding:
+    def features_of(self, graphs: GraphBatch, n_jobs: int | None = None) -> sp.csr_array:
         """Count the pairs of checked graphs."""
         from fdgnn.kernels import count_pairs
 
@@ -101,25 +94,14 @@ class PairCounts(LabelCounts):
         work = graphs.indptr[graphs.vertex_offsets] + graphs.vertex_offsets
         chunks = over_chunks(count_pairs, len(graphs), n_jobs, arguments, lambda: work)
         indices, data, lengths = (np.concatenate(parts) for parts in zip(*chunks, strict=True))
-        indptr = offsets_of(lengths)
-        if indptr[-1] <= np.iinfo(np.int32).max:  # SciPy wants indices and indptr of one type
-            indptr = indptr.astype(np.int32)
-        X = sp.csr_array((data, indices, indptr), shape=(len(graphs), self.n_features))
-        X.has_sorted_indices = X.has_canonical_format = True
-        return Encoding([X] * (1 if depths is None else len(depths)))
+        return sorted_rows(data, indices, offsets_of(lengths), self.n_features)
 
     def attribute(self, graphs: GraphBatch, n_jobs: int | None = None) -> PairParts:
-        """Count pairs, and keep what is needed to share them by the vertices."""
-        X: Any = self.encode(graphs, n_jobs=n_jobs).features[0]
-        return PairParts(graphs, X, self._kernel_arguments(graphs))
-
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Names such as ``bucket17``."""
-        check_is_fitted(self)
-        return np.array([f"bucket{i}" for i in range(self.n_features)], dtype=object)
+        """Count pairs, and keep the vertices of each pair."""
+        return PairParts(graphs, self.features_of(graphs, n_jobs), self._kernel_arguments(graphs))
 
     def _kernel_arguments(self, graphs: GraphBatch) -> tuple[Any, ...]:
-        """The arguments of the kernels, beside the number of a graph."""
+        """Return the arguments of the kernels, except the number of a graph."""
         labels: Colors = np.stack([first for _, first in self._first_labels(graphs)])
         rules = self.max_distance, MAX_SOURCES, graphs.directed, self.n_features - 1
         return (graphs.structure, labels, *rules)

@@ -23,10 +23,10 @@ _Kind = TypeVar("_Kind", bound=type[Encoder])
 
 
 def register_encoder(encoder: _Kind) -> _Kind:
-    """Make an encoder known by its `kind`; usable as a decorator.
+    """Register an encoder class by its `kind`; usable as a decorator.
 
-    A model file names its encoder and never brings code, so `load_model` builds only encoders
-    that are known here. The same definition, executed again as in a notebook, replaces itself.
+    A model file names its encoder and contains no code, so `load_model` builds only registered
+    encoders. Executing a definition again, as in a notebook, replaces the class.
     """
     is_class = isinstance(encoder, type)
     if not (is_class and issubclass(encoder, Encoder) and hasattr(encoder, "kind")):  # type: ignore[redundant-expr]
@@ -163,7 +163,7 @@ def _plain(value: Any) -> Any:
 
 
 def _own_parameters(encoder: Encoder) -> dict[str, Value]:
-    """All but those that are encoders themselves, which the facts describe."""
+    """Return all parameters except encoders, which the facts describe."""
     found = plain_parameters(encoder)
     return {name: found[name] for name in found if name not in encoder.encoder_parameters}
 
@@ -187,7 +187,7 @@ def difference(encoder: Encoder, other: Encoder) -> str | None:
 
 
 def build_encoder(record: EncoderRecord) -> Encoder:
-    """Build the encoder of a record, not fitted yet."""
+    """Build the unfitted encoder that a record describes."""
     kind = _class_of(record)
     parameters: dict[str, Any] = dict(record.parameters)
     for name in kind.encoder_parameters:
@@ -228,7 +228,7 @@ def with_parameters(kind: Any, parameters: Mapping[str, Any], check: Callable[[A
 
 @cache
 def _names(kind: Any) -> frozenset[str]:
-    """Names of the parameters that a file may give."""
+    """Return names of the parameters that a file may give."""
     return frozenset(inspect.signature(kind).parameters) - set(_MACHINE)
 
 

@@ -51,7 +51,7 @@ _VERTICES_LOOKED_AT = 2_000
 
 
 class ReservoirFacts(Record, frozen=True, kw_only=True):
-    """Facts of a reservoir in a model file, beside its parameters and arrays."""
+    """Facts of a reservoir in a model file, in addition to its parameters and arrays."""
 
     degree: float
     vocabulary: list[int | str] | None
@@ -101,35 +101,35 @@ class GraphReservoir(ReservoirParameters, Encoder):
     n_layers : int, default=3
         L, the depth.
     n_units : int, default=50
-        H, the neurons of each layer.
+        H, the number of units in each layer.
     n_connections : int, default=1
-        C, the incoming connections of a neuron, from its input and from its own layer each.
+        C, the number of connections of a unit from its input, and from its own layer.
     effective_spectral_radius : float, default=0.9
-        ``rho(W_H) k``; at 1 or above, graphs of degree k need not have a unique fixed point.
-        (In other reservoir libraries the name stands for the leaky spectral radius.)
+        ``rho(W_H) k``; at 1 or above, graphs of degree k need not have a unique fixed point. (In
+        other reservoir libraries, this name means the leaky spectral radius.)
     input_scaling : float, default=1.0
         omega(1): the first layer's input weights are uniform in [-omega, omega].
     inter_layer_scaling : float, default=1.0
         omega: the same for the other layers.
     bias_scaling : float, optional
-        Biases are uniform in plus or minus this; by default the layer's own scaling. 0: none.
+        Biases are uniform in [-bias_scaling, bias_scaling]; by default the layer's own scaling. 0
+        means no biases.
     degree : {"average", "max"} or float, default="average"
         k: the mean or the maximum over graphs of the largest neighborhood, or a number.
     pooled_layers : {"last", "all"}, default="last"
         The layers whose pooled states are the features.
     tol : float, default=1e-3
-        epsilon: a graph's iteration stops when its states move less than this (Frobenius norm).
+        epsilon: the iteration of a graph stops when its states change by less (Frobenius norm).
     max_iter : int, default=50
-        nu, the most iterations of a layer.
+        nu, the maximum number of iterations of a layer.
     solver : {"auto", "paper"}, default="auto"
-        "paper" iterates all neurons as eq. 2 says; "auto" finds the same fixed points faster.
+        "paper" iterates all units by eq. 2; "auto" computes the same fixed points faster.
     handle_unknown : {"ignore", "error"}, default="ignore"
-        What is done about a vertex label that no graph of `fit` had: the vertex has no input, only
-        the bias and its neighbors, and a warning counts such graphs; or an error is raised.
+        Whether a vertex label that no training graph has is ignored (the vertex has no input, only
+        the bias and its neighbors, and a warning counts such graphs), or raises an error.
     random_state : int, RandomState, Generator or None, default=None
     n_jobs : int, optional
-        Threads, BLAS's included; None is 1, and -1 all cores. Results do not depend on their
-        number, up to rounding from 1,500 training graphs on.
+        Threads; None means 1, and -1 means all cores. Results do not depend on their number.
 
     Attributes
     ----------
@@ -138,11 +138,12 @@ class GraphReservoir(ReservoirParameters, Encoder):
     reservoir_ : DeepReservoir
         All layers together, as the solver uses them.
     degree_ : float
-        k as used.
+        k.
     seed_ : numpy.random.SeedSequence
-        The root of all random streams, also where `random_state` is None.
+        The root of all random streams, also if `random_state` is None.
     n_iter_, converged_ : (n_graphs,)
-        How the iteration ended on each graph of the last `fit_transform` or `transform`.
+        Number of iterations and convergence for each graph of the last `fit_transform` or
+        `transform`.
 
     Examples
     --------
@@ -191,7 +192,7 @@ class GraphReservoir(ReservoirParameters, Encoder):
 
     @classmethod
     def search_space(cls) -> Mapping[str, Any]:
-        """The paper's ranges."""
+        """Return the paper's ranges."""
         return {
             "effective_spectral_radius": Uniform(),
             "input_scaling": Uniform(),
@@ -208,20 +209,17 @@ class GraphReservoir(ReservoirParameters, Encoder):
             inter_layer_scaling=float(self.inter_layer_scaling),
             bias_scaling=None if self.bias_scaling is None else float(self.bias_scaling),
         )
-        self.degree_ = self._resolved_degree(graphs)
+        if isinstance(self.degree, str):
+            average = self.degree == "average"
+            self.degree_ = graphs.average_degree if average else graphs.largest_degree
+        else:
+            self.degree_ = float(self.degree)
         self.reservoir_ = draw_reservoir(config, graphs, self.degree_, seed, self._ignores_unknown)
 
     def data_warnings(self, graphs: GraphBatch) -> list[FDGNNWarning]:
-        """Return warnings of inputs that no unit reads, and of states that are saturated."""
+        """Return warnings about inputs that no unit reads, and about saturated states."""
         found = (_unread(self.reservoir_, graphs), _saturated(self.reservoir_, graphs))
         return [warning for warning in found if warning is not None]
-
-    def _resolved_degree(self, graphs: GraphBatch) -> float:
-        if self.degree == "average":
-            return graphs.average_degree
-        if self.degree == "max":
-            return graphs.largest_degree
-        return float(self.degree)
 
     def encode(
         self,
@@ -229,7 +227,7 @@ class GraphReservoir(ReservoirParameters, Encoder):
         depths: Sequence[int] | None = None,
         n_jobs: int | None = None,
     ) -> Encoding:
-        """Run checked graphs to their fixed points; one pass serves all depths."""
+        """Compute the fixed points of checked graphs; one pass serves all depths."""
         # NumPy 1 takes uint64 - 1 for a real number, so that depths must be Python's integers.
         depths = [int(depth) for depth in ([self.n_layers] if depths is None else depths)]
         if self.pooled_layers == "last":
@@ -249,7 +247,7 @@ class GraphReservoir(ReservoirParameters, Encoder):
         few = first.solver == "auto" and graphs.n_vertices <= FEW_VERTICES
         if not (few and all(_go_together(first, each) for each in encoders[1:])):
             return super().encode_each(encoders, graphs, n_jobs)
-        layers = [_layers_of(each) for each in encoders]
+        layers = [each.feature_layers for each in encoders]
         outputs = solve_few(graphs, [each.reservoir_ for each in encoders], layers, first.tol)
         return [
             each.encode(graphs, n_jobs=n_jobs)
@@ -259,10 +257,8 @@ class GraphReservoir(ReservoirParameters, Encoder):
         ]
 
     def attribute(self, graphs: GraphBatch, n_jobs: int | None = None) -> VertexParts:
-        """Run checked graphs to their fixed points and keep the states of their vertices."""
-        all_layers = self.pooled_layers == "all"
-        layers = range(self.n_layers) if all_layers else [self.n_layers - 1]
-        embedding = self._embed(graphs, layers, n_jobs, keep_states=True)
+        """Compute the fixed points of checked graphs and keep the states of their vertices."""
+        embedding = self._embed(graphs, self.feature_layers, n_jobs, keep_states=True)
         assert embedding.states is not None
         pooled = np.concatenate(list(embedding.pooled), axis=1)
         return VertexParts(graphs, pooled, embedding.states.reshape(graphs.n_vertices, -1))
@@ -286,29 +282,18 @@ class GraphReservoir(ReservoirParameters, Encoder):
         )
 
     @property
-    def _ignores_unknown(self) -> bool:
-        return self.handle_unknown == "ignore"
+    def feature_layers(self) -> tuple[int, ...]:
+        """The layers whose pooled states are the features."""
+        L = int(self.n_layers)
+        return tuple(range(L)) if self.pooled_layers == "all" else (L - 1,)
 
-    def graph_errors(self, graphs: GraphBatch) -> dict[int, str]:
-        """Graphs with a vertex label that was not seen during fit, unless they are taken."""
-        return (
-            {}
-            if self._ignores_unknown
-            else unknown_labels_in_words(graphs, self.reservoir_.vocabulary)
-        )
-
-    def unknown_labels(self, graphs: GraphBatch) -> dict[int, str]:
-        """Graphs that are taken, though they have a vertex label that was not seen during fit."""
-        return (
-            unknown_labels_in_words(graphs, self.reservoir_.vocabulary)
-            if self._ignores_unknown
-            else {}
-        )
+    def _new_labels(self, graphs: GraphBatch) -> dict[int, str]:
+        return unknown_labels_in_words(graphs, self.reservoir_.vocabulary)
 
     @property
     def n_features_out(self) -> int:
-        """H for the last layer, or for each layer."""
-        return int(self.n_units) * (int(self.n_layers) if self.pooled_layers == "all" else 1)
+        """The number of features: H, or H for each layer."""
+        return int(self.n_units) * len(self.feature_layers)
 
     def facts(self) -> ReservoirFacts:
         """Return the degree and the vertex labels of the reservoir."""
@@ -348,27 +333,25 @@ class GraphReservoir(ReservoirParameters, Encoder):
 
     @property
     def layers_(self) -> tuple[Layer, ...]:
-        """The layers' weights."""
+        """Weights of the layers."""
         check_is_fitted(self)
         return self.reservoir_.layers
 
     def vertex_states(self, X: Any) -> Floats:
-        """Fixed-point states of the vertices, graph after graph: (n_vertices, as `transform`)."""
+        """Compute the states of all vertices, graph after graph: (n_vertices, n_features)."""
         graphs = self._check_graphs(X)
         if len(graphs) == 0:
             return np.empty((0, self.n_features_out))
-        layers = range(self.n_layers) if self.pooled_layers == "all" else [self.n_layers - 1]
-        embedding = self._embed(graphs, layers, self.n_jobs, keep_states=True)
+        embedding = self._embed(graphs, self.feature_layers, self.n_jobs, keep_states=True)
         convergence = Convergence(embedding.n_iter, embedding.residual, self.tol, self.max_iter)
         self._after_encoding(Encoding([], convergence))
         assert embedding.states is not None
         return embedding.states.reshape(graphs.n_vertices, -1)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Names such as ``layer3_unit17``."""
+        """Return names such as ``layer3_unit17``."""
         check_is_fitted(self)
-        layers = range(1, self.n_layers + 1) if self.pooled_layers == "all" else [self.n_layers]
-        names = [f"layer{i}_unit{h}" for i in layers for h in range(self.n_units)]
+        names = [f"layer{i + 1}_unit{h}" for i in self.feature_layers for h in range(self.n_units)]
         return np.array(names, dtype=object)
 
 
@@ -413,14 +396,8 @@ def _saturated(reservoir: DeepReservoir, graphs: GraphBatch) -> SaturationWarnin
     return SaturationWarning(
         f"most units are saturated, tanh(x) with |x| > {_SATURATES:g}, on {share:.0%} of the "
         f"vertices, because vertex features are as large as {largest:.3g}; their "
-        "states hardly tell vertices apart: standardize the features, or lower `input_scaling`"
+        "states hardly distinguish vertices: standardize the features, or lower `input_scaling`"
     )
-
-
-def _layers_of(encoder: GraphReservoir) -> tuple[int, ...]:
-    """The layers whose pooled states are the features."""
-    L = int(encoder.n_layers)
-    return tuple(range(L)) if encoder.pooled_layers == "all" else (L - 1,)
 
 
 def _encoding(
@@ -431,5 +408,5 @@ def _encoding(
 
 
 def _side_by_side(pooled: Floats) -> Floats:
-    """Pooled states (n_layers, n_graphs, H) as features (n_graphs, n_layers H)."""
+    """Return pooled states (n_layers, n_graphs, H) as features (n_graphs, n_layers H)."""
     return pooled[0] if len(pooled) == 1 else np.concatenate(pooled, axis=1)

@@ -55,7 +55,7 @@ class UnionBlock:
     scale: float  # makes the mean squared distance of the training graphs to their mean 1
 
     def features(self, encoding: Encoding) -> sp.csr_array:
-        """Features as the readout sees them."""
+        """Return features as the readout sees them."""
         return sp.csr_array(expanded(encoding.features[0], self.expansion)) * self.scale
 
     @property
@@ -97,10 +97,10 @@ class EncoderUnion(Encoder):
     Parameters
     ----------
     encoders : list of (name, Encoder), optional
-        By default ``[("reservoir", GraphReservoir()), ("wl", WLCounts())]``: the reservoir sees
-        far, WL features see near and exactly. A parameter of an encoder is ``name__parameter``, as
-        in scikit-learn's unions. An encoder's own `random_state` wins over that of the union.
-        Where an encoder asks for a random expansion, its block is expanded.
+        By default ``[("reservoir", GraphReservoir()), ("wl", WLCounts())]``. Parameters of an
+        encoder are ``name__parameter``, as in scikit-learn's unions. An encoder's own
+        `random_state` overrides that of the union. If an encoder requests a random expansion, its
+        block is expanded.
     random_state : int, RandomState, Generator or None, default=None
     n_jobs : int, optional
         Threads; results do not depend on their number.
@@ -127,6 +127,7 @@ class EncoderUnion(Encoder):
 
     kind = "union"
     prefers_rbf = True
+    sparse = True
     Facts = UnionFacts
     encoder_parameters = ("encoders",)
 
@@ -146,7 +147,7 @@ class EncoderUnion(Encoder):
         return found
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, of the union or of its encoders."""
+        """Set parameters of the union or of its encoders."""
         own = super().get_params(deep=False)
         super().set_params(**{name: params.pop(name) for name in own if name in params})
         named = dict(self.named_encoders)
@@ -163,7 +164,7 @@ class EncoderUnion(Encoder):
         return self
 
     def check_parameters(self) -> None:
-        """Raise ValueError for encoders that are none, and for their wrong parameters."""
+        """Raise ValueError for objects that are not encoders, and for invalid parameters."""
         named = self.named_encoders
         if len(named) == 0:
             raise ValueError("encoders is empty: give the encoders to join")
@@ -173,7 +174,9 @@ class EncoderUnion(Encoder):
                 raise ValueError(f"encoders has {pair!r}; expected (name, encoder)")
             name, encoder = pair
             if not isinstance(encoder, Encoder):
-                raise ValueError(f"encoders has a {type(encoder).__name__}, which is no encoder")
+                raise ValueError(
+                    f"encoders has a {type(encoder).__name__}, which is not an encoder"
+                )
             if "__" in name or name in super().get_params(False):
                 raise ValueError(f"encoders has the name {name!r}; choose one without '__'")
             encoder.check_parameters()
@@ -185,13 +188,13 @@ class EncoderUnion(Encoder):
 
     @property
     def draws(self) -> bool:  # type: ignore[override]
-        """Whether one of the encoders does."""
+        """Whether one of the encoders is random."""
         return any(encoder.draws for _, encoder in self.named_encoders)
 
     def data_warnings(self, graphs: GraphBatch) -> list[FDGNNWarning]:
-        """Return the warnings of encoders whose inputs no other encoder reads.
+        """Return the warnings about data that no encoder uses.
 
-        WL features beside a reservoir read all vertex labels.
+        In a union with a reservoir, WL features use all vertex labels.
         """
         found = [w for block in self.blocks_ for w in block.encoder.data_warnings(graphs)]
         if any(block.encoder.n_counted is not None for block in self.blocks_):
@@ -199,7 +202,7 @@ class EncoderUnion(Encoder):
         return found
 
     def ignore_unknown(self, how: str) -> None:
-        """Set what all encoders do about unknown vertex labels."""
+        """Set `handle_unknown` of all encoders."""
         named = self.named_encoders
         for _, encoder in named:
             encoder.ignore_unknown(how)
@@ -207,10 +210,17 @@ class EncoderUnion(Encoder):
 
     def _draw(self, graphs: GraphBatch, seed: np.random.SeedSequence) -> None:
         blocks = []
-        for _, encoder in self.named_encoders:
-            own = encoder.random_state
+        for _, given in self.named_encoders:
+            own = given.random_state
             root = seed if own is None else seed_sequence(own)
-            blocks.append(_block(clone(encoder).draw(graphs, root), graphs, root, self.n_jobs))
+            encoder = clone(given).draw(graphs, root)
+            X: Features = encoder.encode(graphs, n_jobs=self.n_jobs).features[0]
+            check_features(X, len(graphs), encoder)
+            P = encoder.expanded_size(X.shape[1], None)
+            expansion = RandomExpansion(P).draw(X.shape[1], root) if P else None
+            size = spread(expanded(X, expansion))
+            scale = float(1 / np.sqrt(size)) if size > 0 else 1.0
+            blocks.append(UnionBlock(encoder, expansion, scale))
         self.blocks_ = tuple(blocks)
 
     def encode(
@@ -238,7 +248,7 @@ class EncoderUnion(Encoder):
         return all(encoder.has_attributions for _, encoder in self.named_encoders)
 
     def attribute(self, graphs: GraphBatch, n_jobs: int | None = None) -> UnionParts:
-        """Encode checked graphs and keep what each vertex contributed to each block."""
+        """Encode checked graphs and keep the contribution of each vertex to each block."""
         found = [block.encoder.attribute(graphs, n_jobs) for block in self.blocks_]
         return UnionParts(self.blocks_, tuple(found))
 
@@ -257,26 +267,22 @@ class EncoderUnion(Encoder):
         return next(filter(None, found), None)
 
     def graph_errors(self, graphs: GraphBatch) -> dict[int, str]:
-        """Graphs that one of the encoders cannot take."""
+        """Return graphs that one of the encoders cannot encode."""
         found: dict[int, str] = {}
         for block in reversed(self.blocks_):
             found |= block.encoder.graph_errors(graphs)
         return found
 
     def unknown_labels(self, graphs: GraphBatch) -> dict[int, str]:
-        """Graphs with labels that one of the encoders has not seen, though all take them."""
+        """Return graphs with unknown labels that all encoders ignore."""
         refused, found = self.graph_errors(graphs), dict[int, str]()
         for block in reversed(self.blocks_):
             found |= block.encoder.unknown_labels(graphs)
         return {g: found[g] for g in sorted(found) if g not in refused}
 
-    def no_features(self) -> sp.csr_array:
-        """Features of no graphs, sparse as those of others."""
-        return sp.csr_array((0, self.n_features_out or 0), dtype=np.float64)
-
     @property
     def kernel_starts(self) -> tuple[int, ...]:
-        """Zero, and where the features of whole graphs begin, if there are others before them."""
+        """The first feature of the blocks without a kernel of their own, and of the others."""
         width = sum(
             block.n_features or 0 for block in self.blocks_ if not block.encoder.has_own_kernel
         )
@@ -284,14 +290,14 @@ class EncoderUnion(Encoder):
 
     @property
     def n_features_out(self) -> int | None:
-        """The features of all blocks, if their encoders know them before they encode."""
+        """The number of features of all blocks, if it is known before encoding."""
         widths = [block.n_features for block in getattr(self, "blocks_", ())]
         known = [width for width in widths if width is not None]
         return sum(known) if widths and len(known) == len(widths) else None
 
     @property
     def n_counted(self) -> int | None:
-        """The columns of all blocks that count something."""
+        """The number of columns of all blocks with counts."""
         known = [block.encoder.n_counted for block in getattr(self, "blocks_", ())]
         counting = [n for n in known if n is not None]
         return sum(counting) if counting else None
@@ -337,22 +343,11 @@ class EncoderUnion(Encoder):
             raise ModelFileError("its blocks have more features together than can be counted")
 
     def set_seed(self, seed: np.random.SeedSequence) -> None:
-        """Keep the seed, which is that of all blocks whose encoders do not have their own."""
+        """Set the seed of all blocks whose encoders do not have their own."""
         super().set_seed(seed)
         for block in getattr(self, "blocks_", ()):
             own = block.encoder.random_state
             block.encoder.set_seed(seed if own is None else seed_sequence(own))
-
-
-def _block(
-    encoder: Encoder, graphs: GraphBatch, seed: np.random.SeedSequence, n_jobs: int | None
-) -> UnionBlock:
-    X: Features = encoder.encode(graphs, n_jobs=n_jobs).features[0]
-    check_features(X, len(graphs), encoder)
-    P = encoder.expanded_size(X.shape[1], None)
-    expansion = RandomExpansion(P).draw(X.shape[1], seed) if P else None
-    size = spread(expanded(X, expansion))
-    return UnionBlock(encoder, expansion, float(1 / np.sqrt(size)) if size > 0 else 1.0)
 
 
 @dataclass(frozen=True)
@@ -375,7 +370,7 @@ class UnionParts:
         return np.asarray(sum(part.contributions(own, of) for part, own, of in split))
 
     def of_graphs(self, directions: Features, of_graph: Ints) -> dict[str, Floats]:
-        """Contributions (n_graphs,) of what belongs to no vertex, by name."""
+        """Return contributions (n_graphs,) of what belongs to no vertex, by name."""
         found: dict[str, Floats] = {}
         for part, own, of in self.split(directions, of_graph):
             found |= of_graphs(part, own, of)

@@ -34,32 +34,12 @@ from fdgnn.records import cached_property
 
 
 class WLFacts(LabelFacts, frozen=True, kw_only=True):
-    """Facts of WL features in a model file, beside parameters and arrays."""
+    """Facts of WL features in a model file, in addition to parameters and arrays."""
 
     whole_weights: bool = True
     labeled_arcs: bool = False
     weighted_arcs: bool = False
     arc_vocabulary: list[int | str] | None = None  # None where it is not known
-
-
-def taken_weight_edges(arrays: dict[str, Array]) -> Floats:
-    """Edges of the bins of weights, infinite after the last real one."""
-    edges = arrays.pop("weight_edges", None)
-    if edges is None or edges.dtype != np.float64 or edges.ndim != 1 or len(edges) >= WEIGHT_BINS:
-        raise ModelFileError(f"its WL features need at most {WEIGHT_BINS - 1} edges of weights")
-    if not (edges[1:] >= edges[:-1]).all():
-        raise ModelFileError("the edges of its bins do not ascend")
-    return np.concatenate([edges, np.full(WEIGHT_BINS - 1 - len(edges), np.inf)])
-
-
-def taken_columns(arrays: dict[str, Array]) -> Colors:
-    """The feature of each column, ascending."""
-    columns = arrays.pop("columns", None)
-    if columns is None or columns.dtype != np.uint64 or columns.ndim != 1 or len(columns) == 0:
-        raise ModelFileError("its WL features need columns, which are numbers of 64 bits")
-    if not (columns[1:] > columns[:-1]).all():
-        raise ModelFileError("the columns of its WL features do not ascend")
-    return columns
 
 
 class LabelRow(NamedTuple):
@@ -129,7 +109,7 @@ class WLParts:
 
     @cached_property
     def _amounts(self) -> Floats:
-        """What each vertex adds to its column: 1, or less where only presence counts."""
+        """The contribution of each vertex to its column: 1, or less if only presence counts."""
         known = self.columns >= 0
         if self.features.sum() == known.sum():
             return np.ones((1, 1))
@@ -164,11 +144,11 @@ def _numbered(graph_of_vertex: Array, colors: Colors) -> Ints:
 class WLCounts(LabelCounts):
     """Weisfeiler-Lehman features: counts of the WL labels of a graph's vertices.
 
-    The first WL label of a vertex is its label. Each iteration hashes it together with the WL
-    labels of the neighbors, so that after r iterations it identifies the neighborhood up to
-    distance r. Nothing is trained and no vocabulary is kept, because a WL label is an integer of
-    64 bits. Two different neighborhoods get the same WL label with a probability of 2^-64; among
-    a hundred million there is such a pair with a probability of 0.0003.
+    The first WL label of a vertex is its label. Each iteration hashes it with the WL labels of the
+    neighbors, so that after r iterations it identifies the neighborhood up to distance r. A WL
+    label is an integer of 64 bits, so no vocabulary is needed. Two different neighborhoods have the
+    same WL label with a probability of 2^-64; among a hundred million neighborhoods, there is such
+    a pair with a probability of 0.0003.
 
     Counts are unary-encoded: m vertices with the same WL label are m features, "at least 1" to
     "at least m". The inner product of two graphs is then the histogram intersection, the
@@ -177,30 +157,30 @@ class WLCounts(LabelCounts):
     Parameters
     ----------
     n_iterations : int, default=3
-        Iterations, and so the distance up to which a WL label describes the neighborhood.
+        Iterations: the distance up to which a WL label describes the neighborhood.
     vertices : str, default="auto"
-        The first WL label: "labels", the vertex label; "features", its real features in bins;
-        "degree", or "log degree" in bins of which two double it; "nothing", the same for all. Of
-        molecules also "element", the first word of the label, and "pharmacophore": whether the
-        atom is a donor, an acceptor, aromatic, a halogen, basic or acidic. By default labels or
-        features where there are some, and else the degree in bins.
+        The first WL label: "labels", the vertex label, also if there are real features; "features",
+        the real features in bins; "degree"; "log degree", in two bins for each doubling; "nothing",
+        the same for all. For molecules also "element", the first word of the label, and
+        "pharmacophore": whether the atom is a donor, an acceptor, aromatic, a halogen, basic or
+        acidic. By default labels or features, if there are any, or else the degree in bins.
     histograms : bool or "auto", default="auto"
         Whether numbers that describe the neighborhood of a vertex (degrees of its neighbors,
-        triangles) are counted as well, in bins; by default where vertices have neither labels
-        nor features.
+        triangles) are also counted, in bins; by default if vertices have neither labels nor
+        features.
     counts : {"unary", "sum", "presence"}, default="unary"
-        How often a WL label occurs, unary-encoded or as one number, or only whether it occurs.
+        The number of occurrences of a WL label, unary-encoded or as one number, or only whether it
+        occurs.
     n_features : int or None, default=2**18
         Columns, a power of two, into which features are hashed. None: one column for each feature
-        that the training graphs have, without unused columns; other features are left out.
+        of the training graphs; other features are ignored.
     n_bins : int, default=16
-        Bins of each real feature, about equally full on the training graphs.
+        Number of bins of each real feature, quantiles of the training graphs.
     edge_labels : bool, default=True
-        Whether labels and weights of edges are part of the WL labels, where there are any. Weights
-        that are not whole numbers are cut into bins.
+        Whether WL labels include labels and weights of edges, if there are any. Weights that are
+        not integers are binned.
     handle_unknown : {"ignore", "error"}, default="ignore"
-        Whether a vertex label that no graph of `fit` had is ignored, as a WL label that no
-        training graph has, or an error is raised.
+        Whether a vertex label that no training graph has is ignored, or raises an error.
     n_jobs : int, optional
         Threads; results do not depend on their number.
 
@@ -209,7 +189,7 @@ class WLCounts(LabelCounts):
     vocabulary_ : tuple or None
         Vertex labels of the training graphs.
     columns_ : (n_features,) uint64 or None
-        With ``n_features=None``: the feature of each column, as 64 bits.
+        With ``n_features=None``: the feature of each column, as an integer of 64 bits.
 
     Examples
     --------
@@ -249,11 +229,11 @@ class WLCounts(LabelCounts):
 
     @classmethod
     def search_space(cls) -> Mapping[str, Any]:
-        """Nothing but iterations, which are searched as depths."""
+        """Return an empty search space: iterations are searched as depths."""
         return {}
 
     def _draw(self, graphs: GraphBatch, seed: np.random.SeedSequence) -> None:
-        """Keep what the training graphs say of bins, and which labels they have."""
+        """Learn bins and labels from the training graphs."""
         super()._draw(graphs, seed)
         self.arcs_ = ArcReading.of(graphs) if self.edge_labels else ArcReading()
         arc_values = graphs.edge_label_values if self.arcs_.labeled else None
@@ -272,7 +252,7 @@ class WLCounts(LabelCounts):
     # ------------------------------------------------------------------ WL labels
 
     def _channels(self, graphs: GraphBatch, n_iterations: int, n_jobs: int | None) -> Channels:
-        """First WL labels of checked graphs, and how often each is refined.
+        """Return the first WL labels of checked graphs, and how often each is refined.
 
         Of real features coarse bins are refined, and fine ones only counted.
         """
@@ -301,26 +281,10 @@ class WLCounts(LabelCounts):
         return Encoding([self._counts(graphs, depth, n_jobs) for depth in depths])
 
     def _counts(self, graphs: GraphBatch, n_iterations: int, n_jobs: int | None) -> sp.csr_array:
-        if self.n_features is None:
-            return self._exact_counts(graphs, n_iterations, n_jobs)
-        found = self._channels(graphs, n_iterations, n_jobs)
-        arc_bits = self.arcs_.bits(graphs)
-        return hashed_counts(graphs, found, arc_bits, self.n_features, self.counts, n_jobs)
-
-    def _keys(self, graphs: GraphBatch, colors: Colors) -> Colors:
-        """The feature of each vertex in each channel and iteration, (T, n_vertices) of 64 bits."""
-        return feature_keys(colors, numbered(graphs, colors, self.counts, 0, len(graphs)))
-
-    def _all_colors(
-        self, graphs: GraphBatch, n_iterations: int, n_jobs: int | None
-    ) -> tuple[Channels, Colors]:
-        """Channels, and the WL labels (T, n_vertices) of all graphs at once."""
-        found = self._channels(graphs, n_iterations, n_jobs)
-        return found, colored(graphs, found, self.arcs_.bits(graphs), 0, len(graphs))
-
-    def _exact_counts(
-        self, graphs: GraphBatch, n_iterations: int, n_jobs: int | None
-    ) -> sp.csr_array:
+        if self.n_features is not None:
+            found = self._channels(graphs, n_iterations, n_jobs)
+            arc_bits = self.arcs_.bits(graphs)
+            return hashed_counts(graphs, found, arc_bits, self.n_features, self.counts, n_jobs)
         assert self.columns_ is not None
         colors = self._all_colors(graphs, n_iterations, n_jobs)[1]
         columns = self._columns_of(self._keys(graphs, colors))
@@ -333,8 +297,19 @@ class WLCounts(LabelCounts):
             X.data[:] = 1.0
         return X
 
+    def _keys(self, graphs: GraphBatch, colors: Colors) -> Colors:
+        """Return 64-bit keys of vertices in each channel and iteration, (T, n_vertices)."""
+        return feature_keys(colors, numbered(graphs, colors, self.counts, 0, len(graphs)))
+
+    def _all_colors(
+        self, graphs: GraphBatch, n_iterations: int, n_jobs: int | None
+    ) -> tuple[Channels, Colors]:
+        """Return channels, and the WL labels (T, n_vertices) of all graphs at once."""
+        found = self._channels(graphs, n_iterations, n_jobs)
+        return found, colored(graphs, found, self.arcs_.bits(graphs), 0, len(graphs))
+
     def _columns_of(self, keys: Colors) -> Ints:
-        """The column of each feature; -1 if no training graph has it."""
+        """Return the column of each feature; -1 if no training graph has it."""
         if self.n_features is not None:
             return (keys & np.uint64(self.n_features - 1)).astype(np.int64)
         assert self.columns_ is not None
@@ -342,7 +317,7 @@ class WLCounts(LabelCounts):
         return np.where(self.columns_[columns] == keys, columns, -1)
 
     def attribute(self, graphs: GraphBatch, n_jobs: int | None = None) -> WLParts:
-        """Count WL labels and keep which vertex has which."""
+        """Count WL labels and keep the WL labels of each vertex."""
         found, colors = self._all_colors(graphs, self.n_iterations, n_jobs)
         X: Any = self.encode(graphs, n_jobs=n_jobs).features[0]
         columns = self._columns_of(self._keys(graphs, colors))
@@ -350,7 +325,7 @@ class WLCounts(LabelCounts):
 
     @property
     def n_features_out(self) -> int | None:
-        """The number of buckets, or of columns."""
+        """The number of columns."""
         if self.n_features is not None:
             return super().n_features_out
         columns: Colors | None = getattr(self, "columns_", None)
@@ -358,12 +333,12 @@ class WLCounts(LabelCounts):
 
     @property
     def n_counted(self) -> int | None:
-        """As many as features; without buckets there is one more, for what has no column."""
+        """The number of features; without hashing one more, for features without a column."""
         n = self.n_features_out
         return n if self.n_features is not None or n is None else n + 1
 
     def counted(self, graphs: GraphBatch, X: Features) -> sp.csr_array:
-        """Return the features; without hashing, also how many of a graph's have no column."""
+        """Return the features; without hashing, also the number of features without a column."""
         if self.n_features is not None:
             return sp.csr_array(X)
         keys = self._keys(graphs, self._all_colors(graphs, self.n_iterations, self.n_jobs)[1])
@@ -376,15 +351,15 @@ class WLCounts(LabelCounts):
         return sp.csr_array(sp.hstack([sp.csr_array(X), others], format="csr"))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Names such as ``bucket17``, or ``wl1f3a...`` where each feature has its own column.
+        """Return names such as ``bucket17``, or ``wl1f3a...`` if each feature has its own column.
 
-        The latter names the feature by its 64 bits, which are the same in every fit; what it looks
-        like is told by `fdgnn.substructures`.
+        The latter has the 64 bits of the feature, which are the same in every fit;
+        `fdgnn.substructures` describes features.
         """
         check_is_fitted(self)
         if self.columns_ is not None:
             return np.array([f"wl{key:016x}" for key in self.columns_.tolist()], dtype=object)
-        return np.array([f"bucket{i}" for i in range(self.n_features_out or 0)], dtype=object)
+        return super().get_feature_names_out(input_features)
 
     # ------------------------------------------------------------------ model files
 
@@ -400,7 +375,7 @@ class WLCounts(LabelCounts):
         )
 
     def arrays(self) -> dict[str, Array]:
-        """Return the edges of bins and the columns, where there are any."""
+        """Return the boundaries of bins and the columns, if there are any."""
         arrays = super().arrays()
         if not self.arcs_.whole:
             arrays["weight_edges"] = self.arcs_.edges[np.isfinite(self.arcs_.edges)]
@@ -410,29 +385,44 @@ class WLCounts(LabelCounts):
         super()._restore(facts, arrays, graph_kind)
         words = facts.arc_vocabulary
         self.arc_vocabulary_ = None if words is None else tuple(words)
-        edges = np.empty(0) if facts.whole_weights else taken_weight_edges(arrays)
+        edges: Any = np.empty(0)
+        if not facts.whole_weights:  # edges of bins, infinite after the last real one
+            edges = arrays.pop("weight_edges", None)
+            most = WEIGHT_BINS - 1
+            if edges is None or edges.dtype != np.float64 or edges.ndim != 1 or len(edges) > most:
+                raise ModelFileError(f"its WL features need at most {most} edges of weights")
+            if not (edges[1:] >= edges[:-1]).all():
+                raise ModelFileError("the edges of its bins do not ascend")
+            edges = np.concatenate([edges, np.full(most - len(edges), np.inf)])
         self.arcs_ = ArcReading(facts.labeled_arcs, facts.weighted_arcs, facts.whole_weights, edges)
-        self.columns_ = taken_columns(arrays) if self.n_features is None else None
+        self.columns_ = None
+        if self.n_features is None:  # the feature of each column, ascending
+            columns = arrays.pop("columns", np.empty(0))
+            if columns.dtype != np.uint64 or columns.ndim != 1 or len(columns) == 0:
+                raise ModelFileError("its WL features need columns, which are numbers of 64 bits")
+            if not (columns[1:] > columns[:-1]).all():
+                raise ModelFileError("the columns of its WL features do not ascend")
+            self.columns_ = columns
 
     # ------------------------------------------------------------------ for users
 
     @property
     def uses_edge_labels(self) -> bool:
-        """Whether labels of edges are part of the WL labels."""
+        """Whether WL labels include labels of edges."""
         return self.arcs_.labeled if hasattr(self, "arcs_") else self.edge_labels
 
     def unknown_labels(self, graphs: GraphBatch) -> dict[int, str]:
-        """Graphs that are taken, though they have a label that was not seen during fit."""
+        """Return graphs with an unknown label that is ignored."""
         return unknown_edges_in_words(graphs, self.arc_vocabulary_) | super().unknown_labels(graphs)
 
     def kind_error(self, kind: Kind) -> str | None:
-        """Labels and weights of edges are needed where they are part of the WL labels."""
+        """Return an error if WL labels need labels or weights of edges and there are none."""
         return self.arcs_.kind_error(kind) or super().kind_error(kind)
 
-    def vertex_colors(self, X: Any) -> Colors:
-        """WL labels of all vertices, (n_iterations + 1, n_vertices), of the first channel.
+    def vertex_wl_labels(self, X: Any) -> Colors:
+        """Return WL labels of all vertices, (n_iterations + 1, n_vertices), in the first channel.
 
-        Equal WL labels mean equal neighborhoods; those of different iterations differ.
+        Equal WL labels mean equal neighborhoods; labels of different iterations differ.
         """
         check_is_fitted(self)
         graphs = self._check_graphs(X)

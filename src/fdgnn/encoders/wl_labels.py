@@ -9,7 +9,7 @@ the training graphs.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -39,17 +39,17 @@ class Channels(NamedTuple):
 
 
 def log_bins(values: Array) -> Ints:
-    """Bins of numbers that are at least 0: two for each time that 1 + value doubles."""
+    """Return bins of numbers that are at least 0: two for each time that 1 + value doubles."""
     return np.searchsorted(_EDGES, 1.0 + values, side="right")
 
 
 def log_bin_ends(bin_: int) -> tuple[float, float]:
-    """The numbers of a bin: from the first up to below the second."""
+    """Return the bounds of a bin: its first number, and the first number above it."""
     return (float(_EDGES[bin_ - 1]) - 1.0 if bin_ else 0.0), float(_EDGES[bin_]) - 1.0
 
 
 def degrees(graphs: GraphBatch) -> Ints:
-    """Neighbors of each vertex; in directed graphs those that it hears from."""
+    """Count the neighbors of each vertex, in directed graphs those with an edge to it."""
     return np.diff(graphs.indptr)
 
 
@@ -104,7 +104,7 @@ def histograms(graphs: GraphBatch, n_jobs: int | None = None) -> list[tuple[str,
 
 
 def _extremes(graphs: GraphBatch, degree: Ints) -> tuple[Ints, Ints]:
-    """Smallest and largest degree of each vertex's neighbors; 0 where there are none."""
+    """Return the smallest and largest degree of each vertex's neighbors; 0 where there are none."""
     start = looked_up(graphs.vertex_offsets, graphs.graph_of_vertex)
     near = degree[graphs.neighbors + np.repeat(start, np.diff(graphs.indptr))]
     some = np.flatnonzero(degree)
@@ -129,9 +129,9 @@ def _triangles(graphs: GraphBatch, n_jobs: int | None) -> Ints:
 
 
 def quantile_edges(values: Floats, n_bins: int) -> Floats:
-    """Inner edges (n_columns, n_bins - 1) of bins that are about equally full; inf where fewer.
+    """Return inner edges (n_columns, n_bins - 1) of about equally full bins; inf if fewer.
 
-    A column of few different values has a bin for each of them.
+    A column with few distinct values has a bin for each value.
     """
     edges = np.full((values.shape[1], n_bins - 1), np.inf)
     for column, row in zip(values.T, edges, strict=True):
@@ -145,7 +145,7 @@ def quantile_edges(values: Floats, n_bins: int) -> Floats:
 
 
 def bins_of(values: Floats, edges: Floats) -> Ints:
-    """Bin of each value, (n, n_columns)."""
+    """Return the bin of each value, (n, n_columns)."""
     columns = zip(values.T, edges, strict=True)
     return np.stack([np.searchsorted(row, column) for column, row in columns], axis=1)
 
@@ -165,7 +165,7 @@ def few_rows(bins: Ints) -> bool:
 
 
 def hashed(numbers: Array, name: str) -> Colors:
-    """WL labels of whole numbers (n,), or of rows of them (n, m), that no other name gives."""
+    """Return distinct WL labels of integers (n,), or of rows of integers (n, m)."""
     from fdgnn.kernels import mix_rows
 
     rows = np.atleast_2d(numbers.T).T.astype(np.int64).view(np.uint64)
@@ -182,7 +182,7 @@ _LARGEST = 2.0**62  # weights beyond are all the same
 
 @dataclass(frozen=True, eq=False)
 class ArcReading:
-    """What edges carry in the training graphs.
+    """Labels and weights of edges in the training graphs.
 
     Attributes
     ----------
@@ -221,15 +221,13 @@ class ArcReading:
         if self.weighted:
             if graphs.weights is None:
                 raise GraphError(_MISSING.format("the graphs have no weights"))
-            weights = hashed(self._levels(graphs.weights), "weight")
+            levels = np.searchsorted(self.edges, graphs.weights)
+            if self.whole:  # numbers of bins otherwise
+                limited = np.clip(graphs.weights, -_LARGEST, _LARGEST)
+                levels = np.round(limited).astype(np.int64)
+            weights = hashed(levels, "weight")
             bits = bits ^ weights if len(bits) else weights
         return bits
-
-    def _levels(self, weights: Floats) -> Ints:
-        """Weights as whole numbers, or as numbers of their bins."""
-        if self.whole:
-            return np.round(np.clip(weights, -_LARGEST, _LARGEST)).astype(np.int64)
-        return np.searchsorted(self.edges, weights)
 
     def kind_error(self, kind: Kind) -> str | None:
         """Return what a graph of this kind lacks; None if nothing."""
@@ -274,9 +272,7 @@ def hashed_counts(
         if to < start:
             indices[to : to + length] = indices[start : start + length]
             data[to : to + length] = data[start : start + length]
-    small = indptr[-1] <= np.iinfo(np.int32).max  # SciPy wants indices and indptr of one type
-    parts = data[: indptr[-1]], indices[: indptr[-1]], indptr.astype(np.int32) if small else indptr
-    return _sorted_rows(parts, (len(graphs), n_features))
+    return sorted_rows(data[: indptr[-1]], indices[: indptr[-1]], indptr, n_features)
 
 
 def numbered(
@@ -293,7 +289,7 @@ def numbered(
 
 
 def colored(graphs: GraphBatch, found: Channels, arc_bits: Colors, g0: int, g1: int) -> Colors:
-    """WL labels (T, n) of all channels and iterations, of the vertices of the graphs g0 to g1."""
+    """Return WL labels (T, n) in all channels and iterations of vertices of graphs g0 to g1."""
     from fdgnn.kernels import wl_labels
 
     a, b = graphs.vertex_offsets[[g0, g1]]
@@ -307,7 +303,7 @@ def colored(graphs: GraphBatch, found: Channels, arc_bits: Colors, g0: int, g1: 
 
 
 def feature_keys(colors: Colors, numbers: npt.NDArray[np.int32]) -> Colors:
-    """The hashes of which the columns of `fdgnn.kernels.pack_rows` are the last bits."""
+    """Return the hashes of which the columns of `fdgnn.kernels.pack_rows` are the last bits."""
     from fdgnn.kernels import mix_all
 
     keys = colors + numbers.astype(np.uint64) if len(numbers) else colors.copy()
@@ -315,8 +311,10 @@ def feature_keys(colors: Colors, numbers: npt.NDArray[np.int32]) -> Colors:
     return keys
 
 
-def _sorted_rows(parts: tuple[Array, Array, Array], shape: tuple[int, int]) -> sp.csr_array:
-    """A matrix whose rows are known to have ascending columns, each once."""
-    X = sp.csr_array(parts, shape=shape)
+def sorted_rows(data: Floats, indices: Array, indptr: Ints, n_columns: int) -> sp.csr_array:
+    """Return a matrix whose rows are known to have ascending columns, each once."""
+    small = indptr[-1] <= np.iinfo(np.int32).max  # SciPy wants indices and indptr of one type
+    parts: Any = data, indices, indptr.astype(np.int32) if small else indptr
+    X = sp.csr_array(parts, shape=(len(indptr) - 1, n_columns))
     X.has_sorted_indices = X.has_canonical_format = True
     return X

@@ -27,7 +27,9 @@ from fdgnn.estimators.models import (
     check_readout,
 )
 from fdgnn.fitting import BaseModel
-from fdgnn.linear import fits_in_memory
+from fdgnn.graphs.smiles import DESCRIPTOR_SETS, NOT_MOLECULES
+from fdgnn.linear import KernelRidge, fits_in_memory
+from fdgnn.metrics import Metric, accuracy
 from fdgnn.parameters import OneOf, Rule
 from fdgnn.seeds import child_seed, seed_sequence
 from fdgnn.texts import counted
@@ -35,6 +37,7 @@ from fdgnn.texts import counted
 #: Sets of base models by name.
 CANDIDATES = ("all", "wl", "union")
 _UNITS = 300  # of each reservoir
+_FEW = 5_000  # molecules up to which there are more base models, which take twice the time
 
 Candidate = tuple[str, Any, Any]  # name, encoder, readout
 
@@ -46,11 +49,15 @@ class Auto(GraphModel):
     candidates: str | Sequence[Candidate] = "all"
     _: KW_ONLY
     handle_unknown: str = "ignore"
+    descriptors: str | None = "fast"
     scoring: str | None = None
     random_state: Any = None
     n_jobs: int | None = None
 
-    _rules: ClassVar[Mapping[str, Rule]] = {"handle_unknown": OneOf(HANDLE_UNKNOWN)}
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "handle_unknown": OneOf(HANDLE_UNKNOWN),
+        "descriptors": OneOf((*DESCRIPTOR_SETS, None)),
+    }
     # States of the ensemble's reservoirs that still move are features like others: validation has
     # judged them, and a base model that they make clearly worse is not averaged.
     _remedy = (
@@ -67,7 +74,7 @@ class Auto(GraphModel):
     ) -> list[BaseModel]:
         found: list[BaseModel] = []
         in_memory = fits_in_memory(n_graphs)
-        for name, encoder, readout in self._candidates(kind, in_memory):
+        for name, encoder, readout in self._candidates(kind, n_graphs):
             own = as_encoder(encoder)
             if readout == "rbf" and not in_memory:
                 continue  # another base model has the linear readout of these features
@@ -78,10 +85,17 @@ class Auto(GraphModel):
             found.append(BaseModel(name, own, as_readout(readout, own, n_graphs), seeds))
         return found
 
-    def _candidates(self, kind: GraphKind, in_memory: bool) -> Sequence[Candidate]:
+    def _by_squares(self, metric: Metric) -> bool:
+        """Return whether squared errors replace accuracy, which is too coarse to choose alpha."""
+        return metric is accuracy
+
+    def _candidates(self, kind: GraphKind, n_graphs: int) -> Sequence[Candidate]:
         if not isinstance(self.candidates, str):
             return self.candidates
-        labeled = kind.vertices != "nothing"
+        labeled, in_memory = kind.vertices != "nothing", fits_in_memory(n_graphs)
+        if self.descriptors == "all" and not (kind.molecules and in_memory):
+            why = "of so many molecules none are computed" if kind.molecules else NOT_MOLECULES
+            raise ValueError(f'descriptors="all" has no effect: {why}')
         if self.candidates == "union":
             return _joined(labeled, kind.n_inputs)
         if not labeled:
@@ -89,9 +103,11 @@ class Auto(GraphModel):
         if self.candidates == "wl":
             return _wl_only()
         if kind.molecules and kind.vertices == "labels":
-            return _molecules() if in_memory else _many_molecules()
+            return _molecules(n_graphs, self.descriptors) if in_memory else _many_molecules()
         if kind.vertices == "labels" and in_memory:
             return _labeled(kind.n_inputs)
+        if kind.n_label_columns and in_memory:
+            return _labels_and_features(kind.n_inputs)
         return _mixed(kind.n_inputs)
 
     def _check_parameters(self) -> None:
@@ -105,11 +121,12 @@ class Auto(GraphModel):
                     "readout)"
                 )
             return
-        if self.handle_unknown != "ignore":
-            raise ValueError(
-                f"handle_unknown={self.handle_unknown!r} has no effect on a list of candidates; "
-                "set it on their encoders"
-            )
+        for name, default in (("handle_unknown", "ignore"), ("descriptors", "fast")):
+            if getattr(self, name) != default:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} has no effect on a list of candidates; set it "
+                    "on their encoders"
+                )
         if len(given) == 0:
             raise ValueError("candidates is empty: give the base models")
         for one in given:
@@ -120,7 +137,7 @@ class Auto(GraphModel):
 
 
 def _labeled(n_inputs: int) -> list[Candidate]:
-    """WL features, the same with pairs of labels, and with a reservoir as well."""
+    """Return models of WL features, with pairs of labels, and with a reservoir as well."""
     wl, pairs = ("wl", WLCounts(n_iterations=2)), ("pairs", PairCounts())
     reservoir = ("reservoir", _reservoir(n_inputs))
     return [
@@ -131,8 +148,28 @@ def _labeled(n_inputs: int) -> list[Candidate]:
     ]
 
 
+def _labels_and_features(n_inputs: int) -> list[Candidate]:
+    """Return models of WL features and pairs of labels, and models that read real features.
+
+    If features are uninformative, such as coordinates, out-of-fold predictions show this.
+    """
+
+    def of_labels(n_iterations: int) -> WLCounts:
+        return WLCounts(n_iterations=n_iterations, vertices="labels")
+
+    pairs = EncoderUnion([("wl", of_labels(2)), ("pairs", PairCounts(vertices="labels"))])
+    beside = EncoderUnion([("reservoir", _reservoir(n_inputs)), ("wl", of_labels(2))])
+    return [
+        ("WL of labels, 2 iterations", of_labels(2), "rbf"),
+        ("WL of labels, 3 iterations", of_labels(3), "rbf"),
+        ("WL and pairs of labels", pairs, "rbf"),
+        ("WL of labels, reservoir of labels and features", beside, "rbf"),
+        ("WL and reservoir of labels and features", _with_reservoir(2, n_inputs), "rbf"),
+    ]
+
+
 def _mixed(n_inputs: int) -> list[Candidate]:
-    """WL features, of real features in bins, and reservoirs, which read these as they are."""
+    """Return models of WL features, of real features in bins, and of reservoirs."""
     return [
         ("WL, 2 iterations", WLCounts(n_iterations=2), "auto"),
         ("WL, 3 iterations", WLCounts(n_iterations=3), "auto"),
@@ -141,25 +178,35 @@ def _mixed(n_inputs: int) -> list[Candidate]:
     ]
 
 
-def _molecules() -> list[Candidate]:
-    """Kernels that see atoms in three ways, their pairs, and descriptors of the whole molecule."""
+def _molecules(n_graphs: int, descriptors: Any) -> list[Candidate]:
+    """Return models of three kinds of atom labels, pairs of atoms, and descriptors."""
+    few = n_graphs <= _FEW
+    element = ("element", WLCounts(n_iterations=4, vertices="element"))
+    pharmacophore = WLCounts(n_iterations=3, vertices="pharmacophore")
     counts: list[tuple[str, Encoder]] = [
         ("wl", WLCounts(n_iterations=2)),
-        ("element", WLCounts(n_iterations=4, vertices="element")),
-        ("pharmacophore", WLCounts(n_iterations=3, vertices="pharmacophore")),
+        element,
+        ("pharmacophore", pharmacophore),
         ("pairs", PairCounts()),
     ]
-    whole = [*counts, ("descriptors", MoleculeDescriptors())]
-    return [
+    candidates: list[Candidate] = [
         ("WL, 2 iterations", WLCounts(n_iterations=2), "auto"),
         ("pairs", PairCounts(), "rbf"),
         ("WL and pairs", EncoderUnion(counts), "rbf"),
-        ("WL, pairs and descriptors", EncoderUnion(whole), "rbf"),
     ]
+    if descriptors is not None:
+        whole = EncoderUnion([*counts, ("descriptors", MoleculeDescriptors(descriptors))])
+        readout = KernelRidge(descriptor_weight="cv" if few else 0.5)
+        candidates.append(("WL, pairs and descriptors", whole, readout))
+    if few:
+        apart = EncoderUnion([element, ("pairs", PairCounts(vertices="pharmacophore"))])
+        candidates.append(("WL of pharmacophores", pharmacophore, "rbf"))
+        candidates.append(("WL of elements, pairs of pharmacophores", apart, "rbf"))
+    return candidates
 
 
 def _many_molecules() -> list[Candidate]:
-    """Linear readouts of WL features, of which those of elements see the same in more places."""
+    """Return models of WL features with linear readouts, also of WL labels of elements only."""
     return [
         ("WL, 2 iterations", WLCounts(n_iterations=2), "linear"),
         ("WL of elements", WLCounts(n_iterations=4, vertices="element"), "linear"),
@@ -197,7 +244,7 @@ def _reservoir(n_inputs: int) -> GraphReservoir:
 
 
 def _structure() -> list[Candidate]:
-    """WL features of vertices without labels: exact degrees, degrees in bins, and histograms."""
+    """Return models for vertices without labels: degrees, degrees in bins, and histograms."""
 
     def of_degrees(vertices: str, n_iterations: int) -> WLCounts:
         return WLCounts(n_iterations=n_iterations, vertices=vertices, histograms=False)
@@ -215,21 +262,24 @@ def _structure() -> list[Candidate]:
 class AutoGraphClassifier(GraphClassifierMixin, Auto):
     """Classify graphs by an ensemble of a few base models; nothing has to be tuned.
 
-    Each is fitted with the alpha that is best by out-of-fold predictions of five folds. Outputs are
-    averaged over all base models that these predictions cannot tell from the best one
-    (`fdgnn.ensemble`).
+    The regularization strength of each base model is chosen by out-of-fold predictions of five
+    folds. Outputs are averaged over all base models that are not worse than the best one by the
+    paired 3-standard-error rule (`fdgnn.ensemble`).
 
     Parameters
     ----------
     candidates : {"all", "wl", "union"} or list, default="all"
-        The base models: those that suit the graphs, WL features alone, or models that read WL
-        features and a reservoir. By default labeled graphs have WL features, the same with pairs of
-        labels, and with a reservoir as well; molecules have WL features of atom types, elements and
-        pharmacophores with pairs, and these with descriptors; vertices without labels have WL
-        features of degrees and structure. Or a list of (name, encoder, readout), as
-        `GraphClassifier` takes them.
+        The base models: "all" depends on the kind of graphs; "wl" uses only WL features; "union"
+        uses unions of WL features and a reservoir. With "all", labeled graphs have WL features, WL
+        features with pairs of labels, and both with a reservoir, which also reads real features;
+        molecules have WL features and pairs by atom type, element and pharmacophore, without and
+        with descriptors; graphs without labels have WL features of degrees and structure. Or a list
+        of (name, encoder, readout), with encoders and readouts as in `GraphClassifier`.
     handle_unknown : {"ignore", "error"}, default="ignore"
-        What is done about vertex labels that no training graph has, by the named candidates.
+        Whether named candidates ignore vertex labels that no training graph has, or raise an error.
+    descriptors : {"fast", "all", None}, default="fast"
+        Descriptors of molecules in one of the named candidates: the 121 that RDKit implements in
+        C++, all of them, which take ten times as long, or none.
     probability, class_weight, scoring, threshold, random_state, n_jobs
         As in `GraphClassifier`.
 
@@ -257,7 +307,7 @@ class AutoGraphRegressor(GraphRegressorMixin, Auto):
 
     Parameters
     ----------
-    candidates, handle_unknown, random_state, n_jobs
+    candidates, handle_unknown, descriptors, random_state, n_jobs
         As in `AutoGraphClassifier`.
     intervals, target_transform, scoring
         As in `GraphRegressor`.

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from fdgnn.applicability import Novelty
+from fdgnn.applicability import Novelty, all_new
 from fdgnn.arrays import Floats, Ints, blocks
 from fdgnn.encoders import Encoding, GraphKind
 from fdgnn.encoders.base import (
@@ -30,7 +30,7 @@ from fdgnn.encoders.base import (
 from fdgnn.encoders.descriptors import DescriptorBlock
 from fdgnn.encoders.registry import register_encoder, registered_class
 from fdgnn.ensemble import combine
-from fdgnn.exceptions import InvalidGraphWarning, frames_of_libraries
+from fdgnn.exceptions import InvalidGraphWarning, OutOfDomainWarning, frames_of_libraries
 from fdgnn.fitting import FEW_GRAPHS, BaseModel, FitTask, FittedModel, ModelFit, fit_model
 from fdgnn.folds import TRAIN, choice_folds
 from fdgnn.graphs import GraphBatch
@@ -61,7 +61,7 @@ from fdgnn.records import cached_property
 from fdgnn.schema import InputSchema, check_choice, schema_of
 from fdgnn.seeds import seed_sequence
 from fdgnn.targets import Mask, Targets, read_targets, targets_like
-from fdgnn.texts import cut, html_table
+from fdgnn.texts import agreeing, cut, html_table
 from fdgnn.threads import one_blas_thread, with_one_blas_thread
 from fdgnn.uncertainty import FittedTarget
 
@@ -107,7 +107,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
 
     @property
     def _depth_parameter(self) -> str | None:
-        """The parameter that says how deep the encoder is, which a search varies at no cost."""
+        """The depth parameter of the encoder, whose values share one encoding in a search."""
         return None
 
     @property
@@ -141,17 +141,16 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : GraphBatch or list of graphs
-            Whatever `as_batch` takes.
+            Graphs in any form that `as_batch` accepts.
         y : (n_graphs,), or (n_graphs, n_targets)
             Class labels of any type, or numbers. Several targets are columns of an array, a
             dictionary or a data frame; None and NaN are missing labels. Each target is learned
             from the graphs for which it is known.
         sample_weight : (n_graphs,), optional
-            How much each graph's error counts in training; graphs of weight 0 are left out. With
-            `alpha` and `degree` given as numbers, an integer weight is the same as repeating a
-            graph, as in scikit-learn. Where alpha is chosen, where features are normalized or
-            where the average degree is measured, it cannot be: folds, units and degrees are those
-            of the graphs as they are given, and repeated graphs would be in several folds.
+            Weights of squared errors; graphs of weight 0 are left out. If `alpha` and `degree` are
+            numbers, an integer weight is equivalent to repeating a graph, as in scikit-learn. If
+            alpha is chosen, features are normalized or the average degree is computed, it is not,
+            because these ignore weights, and repeated graphs would be in several folds.
         """
         self._check_parameters()
         graphs = as_batch(X)
@@ -189,7 +188,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         ):
             folds = choice_folds(targets, graphs, self.seed_)[None]
         metric = self._metric(targets) if len(folds) else squared_error  # else nothing is scored
-        return FitTask(targets, folds, metric, weights), graphs, bases
+        return FitTask(targets, folds, metric, weights, self._by_squares(metric)), graphs, bases
 
     def _taking_part(self, targets: Targets, sample_weight: Any) -> tuple[Mask, Floats | None]:
         """Return which graphs are trained on, and the weights of all."""
@@ -300,8 +299,12 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
             return named_scoring(self._scoring, targets.classify).metric
         return default_scoring(targets.rarest()).metric if targets.classify else squared_error
 
+    def _by_squares(self, metric: Metric) -> bool:
+        """Return whether alpha is chosen by squared error instead of this metric."""
+        return False
+
     def _check_parameters(self) -> None:
-        """Raise ValueError for the first parameter that breaks its rule."""
+        """Raise ValueError for the first invalid parameter."""
         rules: dict[str, Rule] = {}
         for kind in reversed(type(self).__mro__):
             rules |= vars(kind).get("_rules", {})
@@ -322,28 +325,28 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
     # ------------------------------------------------------------------ outputs
 
     def outputs(self, X: Any, errors: str = "raise") -> Floats:
-        """Real-valued outputs of eq. 3, averaged over the fitted models: (n_graphs, q).
+        """Compute real-valued outputs, averaged over the fitted models: (n_graphs, q).
 
-        `errors` says what becomes of invalid graphs: "raise" raises GraphError for the first; with
-        "missing" their outputs are NaN, and a warning counts them.
+        With ``errors="raise"`` the first invalid graph raises a GraphError; with "missing" outputs
+        of invalid graphs are NaN, and a warning counts them.
         """
         if errors != "raise":
             return self._for_valid_graphs(X, errors, self.outputs)
         graphs = self._check_graphs(X)
         if len(graphs) == 0:
             return np.empty((0, self._n_outputs))
-        warn_unknown_labels(len(self._unknown_labels(graphs)), len(graphs))
-        return self._outputs_of(graphs, self._encodings(graphs))
-
-    def _answers(self, graphs: GraphBatch) -> Answers:
-        """Return the outputs of checked graphs, of which there are some, and what goes with them.
-
-        There is no warning of unknown labels.
-        """
-        return Answers(self, graphs)
+        answers = Answers(self, graphs)
+        answers.warn()
+        return answers.outputs
 
     def neighbors(self, X: Any, k: int = 3) -> Neighbors:
-        """Return the k most similar training graphs of each graph, by the kernel that predicts.
+        """Return the k most similar training graphs of each graph, by the kernel of the model.
+
+        Returns
+        -------
+        Neighbors
+            All training graphs, if there are fewer than k. A graph that has nothing in common with
+            them has no neighbors: its positions are -1, its similarities NaN.
 
         Raises
         ------
@@ -363,12 +366,14 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"k={k!r}: expected a number of neighbors, at least 1")
         if len(graphs) == 0:
             return self._known_training_graphs().neighbors(np.empty((0, 1)), 1)
-        return self._answers(graphs).neighbors(int(k))
+        answers = Answers(self, graphs)
+        answers.warn()
+        return answers.neighbors(int(k))
 
     def _known_training_graphs(self) -> TrainingGraphs:
         if self._training_graphs is None:
             raise ValueError(
-                "the model knows no nearest training graphs: it has no kernel, or its file was "
+                "the model has no nearest training graphs: it has no kernel, or its file was "
                 'saved without training graphs; fit one with readout="rbf"'
             )
         return self._training_graphs
@@ -377,7 +382,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         return encode_each([m.encoder for m in self.estimators_], graphs, self.n_jobs)
 
     def _outputs_of(self, graphs: GraphBatch, encodings: Sequence[Encoding]) -> Floats:
-        """Outputs (n_graphs, q) of graphs that are encoded by each fitted model."""
+        """Return outputs (n_graphs, q) of graphs that are encoded by each fitted model."""
         convergences = [found.convergence for found in encodings if found.convergence is not None]
         if convergences:
             self._warn_unconverged(convergences)
@@ -395,7 +400,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
             warn_unconverged(convergences, self._remedy)
 
     def _mean_score(self, X: Any, y: Any, metric: Metric) -> float:
-        """Mean over targets of a metric of outputs, each on the graphs for which it is known."""
+        """Return the mean of a metric over targets, each on graphs with a known value."""
         graphs = self._check_graphs(X)
         truth = targets_like(self.targets_, y, graphs)
         outputs = self.outputs(graphs)
@@ -409,8 +414,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
     def for_target(self, target: str | int) -> Self:
         """Return the model of one of several targets, by its name or number.
 
-        It is a model of its own, with the same encoders, so that it can be explained, saved and
-        shown as any other.
+        It has the same encoders, and can be explained and saved like any other model.
         """
         check_is_fitted(self)
         names = [each.name for each in self.targets_]
@@ -450,12 +454,12 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         return graphs
 
     def valid_graphs(self, X: Any) -> ValidGraphs:
-        """Return the valid graphs, and why the model cannot take the others.
+        """Return the valid graphs, and the errors of the others.
 
         Raises
         ------
         GraphError
-            A `GraphBatch` is of another kind than the graphs that the model was fitted on.
+            A `GraphBatch` is of another kind than the training graphs.
 
         Examples
         --------
@@ -495,7 +499,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
     def _for_valid_graphs(
         self, X: Any, errors: str, answer: Callable[[GraphBatch], Floats]
     ) -> Floats:
-        """Answers (n_graphs, ...) that are NaN for invalid graphs."""
+        """Return results (n_graphs, ...) that are NaN for invalid graphs."""
         check_choice("errors", errors, ("raise", "missing"))
         found = self._valid_graphs_with_warning(X)
         answers = answer(found.graphs)
@@ -518,9 +522,9 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
     # ------------------------------------------------------------------ applicability domain
 
     def unknown_labels(self, X: Any) -> dict[int, str]:
-        """Return the positions of graphs with labels that no training graph has, and which.
+        """Return the positions of graphs with unknown labels, and these labels.
 
-        The model knows nothing about these labels: its outputs rest on the rest of the graph.
+        These labels are ignored: outputs depend only on the rest of the graph.
         """
         graphs = self._check_graphs(X)
         return self._unknown_labels(graphs) if len(graphs) else {}
@@ -530,14 +534,14 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         block = self._descriptors
         return found if block is None else block.unknown_labels(graphs) | found
 
-    def novelty(self, X: Any, errors: str = "raise") -> Floats:
-        """Return the applicability-domain score of each graph, (n_graphs,), from 0 to 1.
+    def domain_distance(self, X: Any, errors: str = "raise") -> Floats:
+        """Return the distance of each graph from the applicability domain, from 0 to 1.
 
-        The share of what the graph has that no training graph has, or, for a model without
-        WL features, its leverage (`fdgnn.applicability`). `errors` is that of `outputs`.
+        It is the share of the graph's WL features that no training graph has, or, for a model
+        without WL features, the leverage (`fdgnn.applicability`). `errors` is as in `outputs`.
         """
         if errors != "raise":
-            return self._for_valid_graphs(X, errors, self.novelty)
+            return self._for_valid_graphs(X, errors, self.domain_distance)
         graphs = self._check_graphs(X)
         if self._novelty is None:
             raise ValueError(
@@ -552,19 +556,22 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
             return self._novelty.of(encoder, graphs, encoding)
 
     def out_of_domain(self, X: Any) -> dict[int, str]:
-        """Return the positions of graphs outside the applicability domain, and why.
+        """Return the positions of graphs outside the applicability domain, with reasons.
 
-        Their novelty is beyond that of 99 % of the training graphs among each other, or a
-        number among their descriptors is beyond those of all training graphs.
+        Their `domain_distance` is larger than that of 99 % of the training graphs, each compared
+        with the others, or one of their graph-level features is outside the range of the training
+        graphs.
         """
         graphs = self._check_graphs(X)
-        return self._out_of_domain(graphs, None if self._novelty is None else self.novelty(graphs))
+        return self._out_of_domain(
+            graphs, None if self._novelty is None else self.domain_distance(graphs)
+        )
 
     def _out_of_domain(self, graphs: GraphBatch, novelty: Floats | None) -> dict[int, str]:
-        """Return the same for checked graphs whose novelty (n_graphs,) is known, or None."""
+        """Return reasons for checked graphs, given their distances (n_graphs,) from the domain."""
         found: dict[int, str] = {}
         if self._novelty is not None and novelty is not None:
-            found = self._novelty.told(novelty)
+            found = self._novelty.reasons(novelty)
         if self._descriptors is not None and len(graphs):
             for g, words in self._descriptors.outside(graphs).items():
                 found[g] = f"{found[g]}; {words}" if g in found else words
@@ -584,7 +591,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         return len(self.estimators_[0].readout.intercept)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state with the classes of named encoders, which a worker may not know."""
+        """Return the state with the classes of named encoders, for workers."""
         state: dict[str, Any] = super().__getstate__()
         names = [name for name in self._encoder_names() if isinstance(name, str)]
         known = [kind for kind in map(registered_class, names) if kind is not None]
@@ -642,12 +649,43 @@ class Answers:
 
     @cached_property
     def novelty(self) -> Floats | None:
-        """The novelty (n_graphs,); None where the model cannot tell."""
+        """The distance from the applicability domain (n_graphs,); None if the model has none."""
         known = self._model._novelty
         if known is None:
             return None
         encoder = self._model.estimators_[known.estimator].encoder
         return known.of(encoder, self._graphs, self._encodings[known.estimator])
+
+    @cached_property
+    def unknown_labels(self) -> dict[int, str]:
+        """The positions of graphs with labels that no training graph has, and which."""
+        return self._model._unknown_labels(self._graphs)
+
+    @cached_property
+    def nothing_known(self) -> list[int]:
+        """The positions of graphs that have nothing in common with the training graphs.
+
+        Their outputs are those of an empty graph. Where vertices have labels, all labels of such a
+        graph are unknown, so that there is nothing to compute for other graphs.
+        """
+        model = self._model
+        counts = any(m.encoder.n_counted is not None for m in model.estimators_)
+        likely = self.unknown_labels or model._graph_kind.vertices == "features"
+        return all_new(self.novelty) if counts and likely else []
+
+    def warn(self) -> None:
+        """Warn the user's own code of graphs about which little or nothing is known."""
+        n, nothing = len(self._graphs), self.nothing_known
+        if nothing:
+            warnings.warn(
+                f"{len(nothing)} of {n} graphs {agreeing(len(nothing), 'has', 'have')} nothing in "
+                "common with the training graphs: values for such a graph are those of an empty "
+                "graph; out_of_domain(graphs) has the positions, and domain_distance(graphs) is 1 "
+                "there",
+                OutOfDomainWarning,
+                stacklevel=frames_of_libraries(),
+            )
+        warn_unknown_labels(len(self.unknown_labels.keys() - set(nothing)), n)
 
     @cached_property
     def difficulty(self) -> Floats:
@@ -669,7 +707,8 @@ class Answers:
     def neighbors(self, k: int) -> Neighbors:
         """Return the k most similar training graphs of each graph."""
         kept = self._model._known_training_graphs()
-        return Neighbors.together([kept.neighbors(S, k) for _, S in self._similarities()])
+        found = Neighbors.together([kept.neighbors(S, k) for _, S in self._similarities()])
+        return found.without(self.nothing_known)
 
     def _similarities(self) -> Iterator[tuple[slice, Floats]]:
         """Yield rows of graphs, and their similarities with all training graphs."""

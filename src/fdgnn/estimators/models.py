@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from fdgnn.arrays import Array, Floats
 from fdgnn.encoders import Encoder, GraphKind, GraphReservoir, as_encoder
-from fdgnn.encoders.base import HANDLE_UNKNOWN, warn_unknown_labels
+from fdgnn.encoders.base import HANDLE_UNKNOWN
 from fdgnn.encoders.reservoir import ReservoirParameters
-from fdgnn.estimators.base import GraphModel
+from fdgnn.estimators.base import Answers, GraphModel
 from fdgnn.expansion import RandomExpansion
 from fdgnn.fitting import BaseModel, FittedModel, draw_expansion
 from fdgnn.graphs import GraphBatch
@@ -34,7 +34,7 @@ from fdgnn.targets import (
     check_label_types,
     check_one_each,
     check_two_classes,
-    real_targets,
+    number_targets,
     transformed,
 )
 from fdgnn.threads import with_one_blas_thread
@@ -126,7 +126,7 @@ class GraphClassifierMixin(ClassifierMixin, GraphModel):  # type: ignore[misc]
 
     @property
     def classes_(self) -> Any:
-        """The classes (n_classes,); a list of such arrays for several targets."""
+        """Classes (n_classes,); a list of arrays for several targets."""
         check_is_fitted(self)
         each = [target.classes for target in self.targets_]
         return each[0] if self._flat else each
@@ -134,8 +134,8 @@ class GraphClassifierMixin(ClassifierMixin, GraphModel):  # type: ignore[misc]
     def predict(self, X: Any, errors: str = "raise") -> Array:
         """Predict the class of each graph: (n_graphs,), or (n_graphs, n_targets).
 
-        `errors` is "raise", or "missing": then invalid graphs of the list, such as SMILES that do
-        not parse, have None, the others are predicted, and a warning counts them.
+        With ``errors="raise"`` an invalid graph, such as a SMILES that cannot be parsed, is an
+        error; with "missing" its prediction is None, and a warning counts such graphs.
 
         Examples
         --------
@@ -154,8 +154,8 @@ class GraphClassifierMixin(ClassifierMixin, GraphModel):  # type: ignore[misc]
     def decision_function(self, X: Any, errors: str = "raise") -> Floats:
         """Return outputs: (n_graphs,) for two classes, (n_graphs, n_classes) for more.
 
-        For several targets all outputs side by side, (n_graphs, q); ``targets_[t].columns`` are
-        those of target t. `errors` is that of `predict`; missing values are NaN.
+        For several targets, (n_graphs, q) with ``targets_[t].columns`` for target t. `errors` is as
+        in `predict`; outputs of invalid graphs are NaN.
         """
         outputs = self.outputs(X, errors)
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
@@ -164,9 +164,9 @@ class GraphClassifierMixin(ClassifierMixin, GraphModel):  # type: ignore[misc]
     def predict_proba(self, X: Any, errors: str = "raise") -> Floats | list[Floats]:
         """Predict the probability of each class, (n_graphs, n_classes), in order of `classes_`.
 
-        For several targets a list of them, as scikit-learn's classifiers give it. The class of the
-        largest probability is that of `predict`, unless there is a `threshold`, which moves
-        predictions and not probabilities. `errors` is that of `predict`; missing values are NaN.
+        For several targets, a list of arrays, as in scikit-learn. The most probable class is that
+        of `predict`, unless there is a `threshold`, which changes predictions but not
+        probabilities. `errors` is as in `predict`; probabilities of invalid graphs are NaN.
         """
         outputs = self.outputs(X, errors)
         found = [target.probabilities(outputs[:, target.columns]) for target in self.targets_]
@@ -186,21 +186,20 @@ class GraphClassifierMixin(ClassifierMixin, GraphModel):  # type: ignore[misc]
         ----------
         X : GraphBatch or list of graphs
         coverage : float, default=0.9
-            The share of graphs, exchangeable with those of training, whose true class is in the
-            set.
+            The probability that the set contains the true class, for graphs that are exchangeable
+            with the training graphs.
         by_class : bool or "auto", default="auto"
-            Whether coverage holds for the graphs of each class as well. Sets are larger then. A
-            class with too few training graphs is in every set. By default it holds so with class
-            imbalance: where a class has less than half of the graphs that it would have if all
-            classes had equally many.
+            Whether coverage also holds within each class, which makes sets larger. A class with too
+            few training graphs is in every set. "auto" does so with class imbalance: if a class has
+            less than half of an equal share of the graphs.
         errors : {"raise", "missing"}, default="raise"
-            As in `predict`. The sets of invalid graphs have all classes.
+            As in `predict`. Sets of invalid graphs contain all classes.
 
         Returns
         -------
         (n_graphs, n_classes) bool
-            Whether a class, in order of `classes_`, is in the set; for several targets a list. A
-            set may be empty: then no class is as likely as for most training graphs.
+            Whether the set contains a class, in order of `classes_`; for several targets a list of
+            arrays. A set may be empty, if no class is likely enough.
         """
         outputs = self.outputs(X, errors)
         found = [
@@ -210,7 +209,7 @@ class GraphClassifierMixin(ClassifierMixin, GraphModel):  # type: ignore[misc]
         return found[0] if self._flat else found
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy; for several targets its mean, each where the target is known."""
+        """Return the accuracy; for several targets, the mean over the known ones."""
         if not self._flat:
             return self._mean_score(X, y, accuracy)
         return float(super().score(X, y, sample_weight))
@@ -235,8 +234,8 @@ class GraphRegressorMixin(RegressorMixin, GraphModel):  # type: ignore[misc]
     def predict(self, X: Any, errors: str = "raise") -> Floats:
         """Predict numbers, of the shape of the y in `fit`.
 
-        `errors` is "raise", or "missing": then invalid graphs of the list, such as SMILES that do
-        not parse, have NaN, the others are predicted, and a warning counts them.
+        With ``errors="raise"`` an invalid graph, such as a SMILES that cannot be parsed, is an
+        error; with "missing" its prediction is NaN, and a warning counts such graphs.
         """
         outputs = self.outputs(X, errors)
         found = [target.predict(outputs[:, target.columns]) for target in self.targets_]
@@ -249,26 +248,26 @@ class GraphRegressorMixin(RegressorMixin, GraphModel):  # type: ignore[misc]
         ----------
         X : GraphBatch or list of graphs
         coverage : float, default=0.9
-            The share of graphs, exchangeable with those of training, whose true value is in the
-            interval; for several targets, it holds for each of them.
+            The probability that the interval contains the true value, for graphs that are
+            exchangeable with the training graphs; for several targets, it holds for each target.
         errors : {"raise", "missing"}, default="raise"
             As in `predict`.
 
         Returns
         -------
         (n_graphs, 2), or (n_graphs, n_targets, 2) for several targets
-            Both ends. The width follows the error to be expected of the graph.
+            Lower and upper ends. Intervals are wider where the expected error is larger.
         """
         if errors != "raise":
             return self._for_valid_graphs(
                 X, errors, partial(self.predict_interval, coverage=coverage)
             )
         graphs = self._check_graphs(X)
-        warn_unknown_labels(len(self._unknown_labels(graphs)) if len(graphs) else 0, len(graphs))
         n_targets = len(self.targets_)
         outputs, difficulty = np.empty((0, n_targets)), np.empty((0, n_targets))
         if len(graphs):
-            answers = self._answers(graphs)
+            answers = Answers(self, graphs)
+            answers.warn()
             outputs, difficulty = answers.outputs, answers.difficulty
         each = [
             target.intervals(outputs[:, target.columns], coverage, difficulty[:, t])
@@ -278,9 +277,9 @@ class GraphRegressorMixin(RegressorMixin, GraphModel):  # type: ignore[misc]
         return ends[:, 0] if self._flat else ends
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R2, with a `target_transform` that of the transformed numbers.
+        """Return R2, with a `target_transform` on the transformed scale.
 
-        For several targets its mean, each where the target is known.
+        For several targets, this is the mean over targets, each on its known values.
         """
         if not self._flat:
             return self._mean_score(X, y, r2)
@@ -307,7 +306,7 @@ class ComposedModel(SingleEncoder):
     _alpha_name = "readout__alpha"
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; an encoder that is given by its name becomes one that has parameters."""
+        """Set parameters; the name of an encoder is replaced by an encoder with parameters."""
         encoder = params.get("encoder", self.encoder)
         if isinstance(encoder, str) and any(name.startswith("encoder__") for name in params):
             params["encoder"] = as_encoder(encoder)
@@ -345,33 +344,33 @@ class GraphClassifier(GraphClassifierMixin, ComposedModel):
     Parameters
     ----------
     encoder : {"wl", "reservoir", "union"}, Encoder or transformer, default="wl"
-        What turns graphs into features. A name stands for the encoder with its defaults:
+        The transformer from graphs to features. A name stands for the encoder with its defaults:
         ``WLCounts()``, ``GraphReservoir()``, or an `EncoderUnion` of both. Parameters belong to the
         encoder: ``GraphClassifier(WLCounts(n_iterations=2))``, or ``encoder__n_iterations`` in a
-        search. Any transformer with `fit` and `transform` will do.
+        search. Any transformer with `fit` and `transform` is accepted.
     readout : {"auto", "linear", "rbf"}, Ridge or KernelRidge, default="auto"
-        Ridge regression, RBF kernel ridge regression, or whichever suits the encoder: for WL
-        features RBF kernel ridge regression, if a kernel matrix of the graphs fits in memory.
-        Their alpha is chosen by out-of-fold predictions of five folds, or given:
+        Ridge regression, RBF kernel ridge regression, or the default of the encoder: for WL
+        features RBF kernel ridge regression, if a kernel matrix of the graphs fits in memory. The
+        regularization strength is chosen by out-of-fold predictions of five folds, or given:
         ``Ridge(alpha=1e-3)``.
     n_projections : int, optional
-        Random features between encoder and readout; by default twice as many as a reservoir has
-        units, and none for other encoders. 0: none.
+        Number of random features between encoder and readout; by default twice the number of units
+        for a reservoir, and 0 (none) for other encoders.
     n_estimators : int, default=1
         Random initializations of the encoder whose outputs are averaged.
     probability : bool, default=False
         Whether `fit` learns probabilities and conformal scores from out-of-fold predictions, for
         `predict_proba` and `predict_set`.
     class_weight : "balanced", dict or None, default=None
-        How much an error on each class counts; "balanced" gives all classes the same weight in
-        total, against class imbalance.
+        Weight of errors on each class; "balanced" gives all classes the same total weight, for
+        class imbalance.
     scoring : str, optional
-        What alpha is chosen by: "accuracy", "balanced_accuracy", "roc_auc", "average_precision",
-        "f1" or "log_loss". By default accuracy; or ROC AUC, with a warning, where a class has less
+        Metric that chooses alpha: "accuracy", "balanced_accuracy", "roc_auc", "average_precision",
+        "f1" or "log_loss". By default accuracy; or ROC AUC, with a warning, if a class has less
         than a tenth of the graphs.
     threshold : str, optional
-        For two classes: the decision threshold is the one with the best "balanced_accuracy",
-        "accuracy" or "f1" (of the rarer class) of out-of-fold predictions. By default it is 0.
+        For two classes: choose the decision threshold with the best "balanced_accuracy", "accuracy"
+        or "f1" (of the rarer class) of out-of-fold predictions. By default it is 0.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the encoder, unless it has its own, and of the folds.
     n_jobs : int, optional
@@ -384,10 +383,10 @@ class GraphClassifier(GraphClassifierMixin, ComposedModel):
         Each has a fitted `encoder`, its random `expansion`, the trained `readout`, and `alpha`.
     targets_ : tuple of FittedTarget
     seed_ : numpy.random.SeedSequence
-        The root of all random streams, also where `random_state` is None.
+        The root of all random streams, also if `random_state` is None.
     n_iter_, converged_ : (n_graphs,)
-        Of reservoirs: the most iterations of a layer on each training graph, and whether the
-        states of all layers converged.
+        For reservoirs: the largest number of iterations of a layer on each training graph, and
+        whether the states of all layers converged.
 
     Examples
     --------
@@ -411,11 +410,11 @@ class GraphRegressor(GraphRegressorMixin, ComposedModel):
     intervals : bool, default=False
         Whether `fit` learns conformal scores from out-of-fold predictions, for `predict_interval`.
     target_transform : {"log10", "pIC50"}, optional
-        For positive targets over orders of magnitude: learn their logarithm, or, of concentrations
-        in nM, ``9 - log10(y)``. Predictions and intervals are in the units of y; `outputs`,
-        errors in searches and attributions are on the scale that is learned.
+        For positive targets over several orders of magnitude: learn the logarithm, or, for
+        concentrations in nM, ``9 - log10(y)``. Predictions and intervals are in the units of y;
+        `outputs`, scores of searches and attributions are on the transformed scale.
     scoring : str, optional
-        What alpha is chosen by: "r2", "rmse", "mae" or "spearman"; by default the squared error.
+        Metric that chooses alpha: "r2", "rmse", "mae" or "spearman"; by default the squared error.
 
     Examples
     --------
@@ -460,7 +459,7 @@ class FDGNN(ReservoirParameters, SingleEncoder):
 
     @with_one_blas_thread
     def _fit_piece(self, graphs: GraphBatch, targets: Targets, like: Any) -> Self:
-        """Add the moments of a piece, and solve for the readouts of all pieces so far."""
+        """Add the moments of a chunk, and solve for the readouts of all chunks so far."""
         if "_moments" not in vars(self):
             self._check_parameters()
             if not isinstance(self.alpha, int | float):
@@ -507,18 +506,18 @@ class FDGNN(ReservoirParameters, SingleEncoder):
 
     @property
     def layers_(self) -> tuple[Layer, ...]:
-        """The reservoir's weights, of the only random initialization."""
+        """Weights of the reservoir, of a single random initialization."""
         layers: tuple[Layer, ...] = self._only().encoder.layers_
         return layers
 
     @property
     def coef_(self) -> Floats:
-        """W_Y (q, P), of the only random initialization."""
+        """W_Y (q, P) of a single random initialization."""
         return self._only().readout.coef  # type: ignore[union-attr]
 
     @property
     def intercept_(self) -> Floats:
-        """The readout's bias (q,), of the only random initialization."""
+        """Bias (q,) of the readout."""
         return self._only().readout.intercept
 
 
@@ -541,11 +540,12 @@ class FDGNNClassifier(GraphClassifierMixin, FDGNN):
 inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, handle_unknown
         As in `GraphReservoir`.
     n_projections : int, optional
-        P, the size of the random expansion; by default twice the units. 0: none, the readout sees
-        the pooled states.
+        P, the size of the random expansion; by default twice the number of units. 0 means none: the
+        readout uses the pooled states.
     alpha : float or "cv", default=1e-3
-        Regularization strength of the readout (lambda); its bias is not regularized. "cv" chooses
-        among the paper's, 1e-8 to 1e3, by out-of-fold predictions of five folds.
+        Regularization strength of the readout (lambda in the paper); the bias is not regularized.
+        "cv" chooses among the paper's values, 1e-8 to 1e3, by out-of-fold predictions of five
+        folds.
     n_estimators : int, default=1
         Random initializations whose outputs are averaged.
     probability, class_weight, threshold, random_state, n_jobs
@@ -554,7 +554,7 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, handle_unknown
     Attributes
     ----------
     layers_, coef_, intercept_
-        Weights of the only random initialization; with several, see ``estimators_[i]``.
+        Weights of a single random initialization; with several, see ``estimators_[i]``.
     classes_, estimators_, targets_, seed_, n_iter_, converged_
         As in `GraphClassifier`.
 
@@ -573,19 +573,18 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, handle_unknown
     def partial_fit(self, X: Any, y: Any, classes: Any = None, *, like: Any = None) -> Self:
         """Train on more graphs, together with those of earlier calls.
 
-        The model is that of one `fit` on all pieces, up to rounding, whatever their order and
-        sizes, if the reservoir is drawn for the same graphs: its vertex labels and its k are those
-        of `like`, or of the first piece, or k is given as `degree`. Only moments of the features
-        are kept.
+        The model is the same as by one `fit` on all chunks, up to rounding, whatever their order
+        and sizes, if the reservoir is drawn for the same graphs: vertex labels and k are taken from
+        `like` or the first chunk, and k also from `degree`. Only moments of the features are kept.
 
         Parameters
         ----------
         X : GraphBatch or list of graphs
         y : (n_graphs,)
         classes : (n_classes,)
-            All classes; needed in the first call.
+            All classes; required in the first call.
         like : GraphBatch or list of graphs, optional
-            For the first call: graphs with all labels, for which the reservoir is drawn.
+            For the first call: graphs with all vertex labels, for which the reservoir is drawn.
 
         Examples
         --------
@@ -649,7 +648,7 @@ solver, handle_unknown, random_state, n_jobs
     def partial_fit(self, X: Any, y: Any, *, like: Any = None) -> Self:
         """Train on more graphs, together with those of earlier calls, as `FDGNNClassifier` does."""
         graphs = as_batch(X)
-        values = real_targets(y, graphs)[:, None]
-        return self._fit_piece(
-            graphs, Targets(("",), values, flat=True).transformed(self.target_transform), like
-        )
+        targets = number_targets(y, graphs)
+        if not targets.flat:
+            raise ValueError("partial_fit learns one target; give y the shape (n_graphs,)")
+        return self._fit_piece(graphs, targets.transformed(self.target_transform), like)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-import queue
 import re
 import subprocess
 import sys
@@ -20,43 +19,31 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from msgspec.structs import replace as replace_fields
 
-from fdgnn.arrays import Array
 from fdgnn.checkpoints import Checkpoints
 from fdgnn.context import Context
-from fdgnn.evaluation.baselines import METHODS, Method, Search, Trial, check_method, new_method
-from fdgnn.evaluation.protocol import ENGINE, PROTOCOLS, PaperEvaluation, Protocol, fit_and_test
-from fdgnn.evaluation.record import (
-    Configuration,
-    Durations,
-    Evaluation,
-    Limits,
-    ModelDescription,
-    Status,
+from fdgnn.evaluation.baselines import (
+    METHODS,
+    Method,
+    Search,
+    check_method,
+    new_method,
+    peak_megabytes,
 )
+from fdgnn.evaluation.protocol import ENGINE, PROTOCOLS, PaperEvaluation, Protocol
+from fdgnn.evaluation.record import Evaluation, Limits, Status
 from fdgnn.evaluation.run import EvaluationTask, RunDirectory
-from fdgnn.evaluation.scores import (
-    baselines_of,
-    machine,
-    n_trained_weights,
-    published_score,
-    target_scores,
-    versions,
-)
-from fdgnn.exceptions import FDGNNWarning, StudyError
-from fdgnn.folds import TEST, Split
+from fdgnn.exceptions import StudyError
+from fdgnn.folds import Split
 from fdgnn.graphs.converters import as_batch
-from fdgnn.records import Record, cached_property, decode, encode
 from fdgnn.schema import TaskName
-from fdgnn.selection.scoring import NestedPredictions
 from fdgnn.targets import read_targets
 from fdgnn.tasks import guess_task
 
@@ -67,6 +54,8 @@ ONE_THREAD = {
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 }
 _SECONDS_BETWEEN_LOOKS = 0.1
+#: What is compared: the paper's model, or one of `METHODS`.
+Compared: TypeAlias = PaperEvaluation | Method
 
 
 def default_methods(*, molecules: bool, classify: bool) -> tuple[str, ...]:
@@ -98,7 +87,7 @@ def compare(
     Parameters
     ----------
     graphs : GraphBatch or list of graphs
-        SMILES or RDKit's molecules for methods on fingerprints and descriptors.
+        SMILES or RDKit ``Mol`` objects for methods with fingerprints and descriptors.
     y : (n_graphs,) array-like
         Their classes, or numbers.
     methods : str or iterable of str, optional
@@ -109,29 +98,30 @@ def compare(
     task : {"classification", "regression"}, optional
         Inferred from `y` by default.
     out : path, optional
-        Run directory, by which a stopped comparison resumes; by default nothing is kept.
+        Run directory, from which an interrupted comparison resumes; by default nothing is kept.
     name : str, default="graphs"
         Name of the dataset in the result.
     protocol : {"quick", "paper"}, default="quick"
-        How many configurations and random initializations the search of the paper's model has.
+        Number of configurations and random initializations in the search of the paper's model.
     n_outer, n_inner : int, default=10
-        Folds, the same for all; fewer where a class or the graphs are too few.
+        Numbers of folds, the same for all methods; fewer if there are too few graphs or members of
+        a class.
     search : Search, optional
-        How much of the published grids is tried; by default all of it.
+        The part of the published grids to search; by default all.
     limits : Limits, optional
         Seconds and megabytes that each method may use; by default ten minutes and 4 GB.
     seed : int, default=0
     n_jobs : int, optional
-        Processes of the search of the paper's model. Training and tests are measured on one core.
+        Processes for the search of the paper's model. Training and tests are measured on one core.
     verbose : bool, default=False
         Whether to show progress.
 
     Returns
     -------
     list of Evaluation
-        One for each method; for classes that of the paper's model comes first. Of a method that ran
-        out of time or memory or failed, `status` and `reason` say why, and the outer folds that it
-        has finished are there.
+        One for each method; in classification, the paper's model is the first. If a method ran out
+        of time or memory or failed, `status` and `reason` explain why, and its finished outer folds
+        are kept.
 
     Examples
     --------
@@ -146,7 +136,7 @@ def compare(
         raise ValueError(f"no protocol {protocol!r}; there are {', '.join(PROTOCOLS)}")
     classify = (task or guess_task(np.asarray(y))) == "classification"
     targets = read_targets(y, batch, classify)
-    folds = Split().nested(targets.values[:, 0], n_outer, n_inner, seed, classify)
+    folds = Split().nested(targets, n_outer, n_inner, seed)
     known = None if batch.smiles is None else batch.smiles.texts.tolist()
     given = EvaluationTask(name, batch, targets, folds, seed=seed, smiles=known)
     context = Context(n_jobs, quiet=not verbose)
@@ -179,17 +169,15 @@ def compare_methods(
     for name in names:
         check_method(name, molecules=molecules, classify=classify)
     context, limits = context or Context(), limits or Limits()
-    runs = [
-        MethodRun(name, task, path / "parts", search or Search(), protocol, context)
-        for name in (["paper"] if classify else []) + names
-    ]
-    described = [replace_fields(run.described, limits=limits) for run in runs]
+    compared: list[Compared] = [PaperEvaluation(task, protocol)] if classify else []
+    compared += [new_method(name, task, search or Search()) for name in names]
+    described = [replace_fields(each.described, limits=limits) for each in compared]
     found = []
     with RunDirectory(path, described[:1]) as directory:
-        for run, one in zip(runs, described, strict=True):
+        for each, one in zip(compared, described, strict=True):
             known = directory.find(one)
             if known is None or not _would_end_alike(known, one):
-                known = _finished_within(run, path / f"{run.name}.log", limits)
+                known = _finished_within(each, path, limits, context)
                 directory.keep(known)
             found.append(known)
     return found
@@ -208,286 +196,92 @@ def _would_end_alike(known: Evaluation, wanted: Evaluation) -> bool:
 # ---------------------------------------------------------------------- one method
 
 
-class _Part(Record, frozen=True, kw_only=True):
-    """A finished part of the selection of a method."""
-
-    seconds: float
-    peak_mb: float
-    trials: list[Trial]
-
-
-class Progress(Record, frozen=True, kw_only=True):
-    """Progress of the process of a method: how many of its steps are done.
-
-    The first message has the seconds that earlier runs spent on what is done.
-    """
-
-    steps: int
-    done: int
-    spent: float = 0.0
+def evaluation_of(compared: Compared, parts: Path) -> Evaluation:
+    """Return the evaluation of what is finished."""
+    if isinstance(compared, Method):
+        return compared.run(parts, make=False)
+    found = _store(compared, parts).load_record("evaluation", Evaluation)
+    return found or compared.described
 
 
-@dataclass(frozen=True, eq=False)
-class MethodRun:
-    """One method on a task, with what its process needs.
+def _store(paper: PaperEvaluation, parts: Path) -> Checkpoints:
+    task = paper.task
+    return Checkpoints(
+        parts, "comparison", ENGINE, task.data_hash, task.folds, task.seed, paper.protocol
+    )
 
-    Attributes
-    ----------
-    name : str
-        "paper", or one of `METHODS`.
-    task : EvaluationTask
-    parts : Path
-        Directory of checkpoints.
-    search : Search
-    protocol : Protocol
-        Of "paper".
-    context : Context
-    """
 
-    name: str
-    task: EvaluationTask
-    parts: Path
-    search: Search = Search()  # noqa: RUF009  (it is immutable)
-    protocol: Protocol = PROTOCOLS["quick"]
-    context: Context = Context()  # noqa: RUF009
+def work(compared: Compared, parts: Path, context: Context) -> None:
+    """Evaluate a method, with checkpoints."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the record has no place for them
+        if isinstance(compared, Method):
+            compared.run(parts)
+            return
+        found = compared.run(parts, replace(context, quiet=True)).evaluation
+        found = replace_fields(found, peak_mb=peak_megabytes())
+        _store(compared, parts).save_record("evaluation", found)
 
-    @cached_property
-    def method(self) -> Method:
-        """The method; not of "paper"."""
-        return new_method(self.name, self.task, self.search)
 
-    @cached_property
-    def store(self) -> Checkpoints:
-        """Checkpoints; those of a smaller search serve a larger one."""
-        task, search = self.task, replace_fields(self.search, n_configurations=None)
-        about = self.protocol if self.name == "paper" else search
-        return Checkpoints(
-            self.parts, self.name, ENGINE, task.data_hash, task.folds, task.seed, about
+def _finished_within(
+    compared: Compared, path: Path, limits: Limits, context: Context
+) -> Evaluation:
+    """Finish a method in a process within limits; return its evaluation, however that ended."""
+    parts, status, reason = path / "parts", "finished", None
+    found = evaluation_of(compared, parts)
+    if found.status != "finished":
+        spent = found.times.total or 0.0
+        status, reason = run_in_process(compared, path, limits, context, spent)
+        found = evaluation_of(compared, parts)
+    if found.status == "finished":
+        status, reason = "finished", None
+    elif status == "finished":
+        raise StudyError(
+            f"{parts}: checkpoints of {found.model.name} are gone, though it has finished; run the "
+            "same command again"
         )
-
-    @property
-    def paper(self) -> PaperEvaluation:
-        """The evaluation of the paper's model."""
-        return PaperEvaluation(self.task, self.protocol)
-
-    @property
-    def described(self) -> Evaluation:
-        """The evaluation without results."""
-        if self.name == "paper":
-            return self.paper.described
-        method, entry = self.method, METHODS[self.name]
-        parameters: Configuration = {} if self.search.choose_epochs else {"choose_epochs": False}
-        found = self.task.described(
-            ModelDescription(
-                name=self.name, title=entry.title, kind=method.kind, parameters=parameters
-            ),
-            n_inner=method.inner_folds if method.selects else 0,
-            n_configurations=method.n_configurations,
-            scoring=method.scoring.name,
-            class_weight=self.search.class_weight,
-        )
-        return replace_fields(found, published=published_score(entry.published, self.task.dataset))
-
-    # ------------------------------------------------------------------ the work
-
-    def work(self, tell: Callable[[Progress], None]) -> None:
-        """Select for each outer fold, then train and test what was selected; skip what is done."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FDGNNWarning)  # the record has no place for them
-            if self.name == "paper":
-                self._work_on_paper(tell)
-            else:
-                self._work(tell)
-
-    def _work_on_paper(self, tell: Callable[[Progress], None]) -> None:
-        n = self.protocol.n_configurations * self.protocol.n_initializations
-        tell(Progress(steps=n, done=0))
-        evaluator = replace(self.paper, after_each=lambda: tell(Progress(steps=n, done=1)))
-        found = evaluator.run(self.parts, replace(self.context, quiet=True)).evaluation
-        self.store.save_record("evaluation", replace_fields(found, peak_mb=peak_megabytes()))
-
-    def _work(self, tell: Callable[[Progress], None]) -> None:
-        method, n_outer = self.method, len(self.task.folds)
-        parts = {unit: self._part(unit) for unit in method.units}
-        known = [part for part in parts.values() if part is not None]
-        choices = self._choices() if len(known) == len(parts) else None
-        done = [] if choices is None else [self._fold(o, c) for o, c in enumerate(choices)]
-        spent = sum(part.seconds for part in known)
-        spent += sum(float(fold["seconds"]) for fold in done if fold is not None)
-        n_done, n_steps = len(known) + sum(fold is not None for fold in done), len(parts) + n_outer
-        tell(Progress(steps=n_steps, done=n_done, spent=spent))
-        for unit, part in parts.items():
-            if part is None:
-                start = time.perf_counter()
-                trials = method.score(unit)
-                seconds = time.perf_counter() - start
-                made = _Part(seconds=seconds, peak_mb=peak_megabytes(), trials=trials)
-                self.store.save_record(unit, made)
-                tell(Progress(steps=n_steps, done=1))
-        choices = self._choices()
-        left = [o for o, choice in enumerate(choices) if self._fold(o, choice) is None]
-        if left:
-            method.warm_up()
-        for o in left:
-            start, fold = time.perf_counter(), self.task.folds[o]
-            make = partial(method.model, choices[o])
-            timed = fit_and_test(make, method.prepare, method.outputs, method.y, fold)
-            arrays = {
-                "outputs": timed.outputs,
-                "train_seconds": timed.train_seconds,
-                "test_seconds": timed.test_seconds,
-                "n_parameters": n_trained_weights(timed.model),
-                "peak_mb": peak_megabytes(),
-                "seconds": time.perf_counter() - start,
-            }
-            self.store.save(self._fold_key(o, choices[o]), arrays)
-            tell(Progress(steps=n_steps, done=1))
-
-    def _part(self, unit: str) -> _Part | None:
-        return self.store.load_record(unit, _Part)
-
-    def _fold_key(self, outer: int, choice: Configuration) -> str:
-        return f"fold {outer} {sorted(choice.items())}"
-
-    def _fold(self, outer: int, choice: Configuration) -> dict[str, Array] | None:
-        return self.store.load(self._fold_key(outer, choice))
-
-    def _choices(self) -> list[Configuration]:
-        """Return what each outer fold selects, of a finished selection."""
-        parts = [part for unit in self.method.units if (part := self._part(unit)) is not None]
-        trials = [trial for part in parts for trial in part.trials]
-        n_outer = len(self.task.folds)
-        return [best_trial(trials, o) if trials else self.method.only for o in range(n_outer)]
-
-    # ------------------------------------------------------------------ the result
-
-    def evaluation(self) -> Evaluation:
-        """Return the evaluation of what is finished; its status is "unfinished" if some is not."""
-        found = self.described
-        if self.name == "paper":
-            return self.store.load_record("evaluation", Evaluation) or found
-        task, parts = self.task, [self._part(unit) for unit in self.method.units]
-        known = [part for part in parts if part is not None]
-        peaks = [part.peak_mb for part in known]
-        rows, results, weights, outputs = [], [], [], []
-        for o, choice in enumerate(self._choices() if len(known) == len(parts) else []):
-            fold = self._fold(o, choice)
-            if fold is None:
-                continue
-            own = np.full(task.targets.coded.shape, np.nan)
-            own[task.folds[o] == TEST] = fold["outputs"]
-            rows.append(o)
-            outputs.append(own)
-            weights.append(int(fold["n_parameters"]))
-            peaks.append(float(fold["peak_mb"]))
-            results.append(
-                task.fold_result(
-                    o,
-                    configuration=choice,
-                    train_seconds=float(fold["train_seconds"]),
-                    test_seconds=float(fold["test_seconds"]),
-                )
-            )
-        found = replace_fields(
-            found,
-            status="finished" if len(rows) == len(task.folds) else "unfinished",
-            times=Durations(selection=sum(part.seconds for part in known)),
-            peak_mb=max(peaks, default=None),
-            versions=versions(),
-            machine=machine(),
-        )
-        if not rows:
-            return found
-        folds = task.folds[rows]
-        predictions = NestedPredictions(task.targets, folds == TEST, np.array(outputs))
-        baselines = baselines_of(task.targets, folds, None)
-        return replace_fields(
-            found,
-            model=replace_fields(found.model, n_parameters=round(float(np.mean(weights)))),
-            targets=target_scores(task.graphs, predictions, self.method.scoring, baselines),
-            folds=results,
-        )
-
-
-def best_trial(trials: Sequence[Trial], outer: int) -> Configuration:
-    """Return the configuration of an outer fold with the best score; the first among equals."""
-    own = [trial for trial in trials if trial.outer == outer]
-    best = max(own, key=lambda t: -np.inf if t.score is None else t.score)
-    return best.configuration
-
-
-def peak_megabytes() -> float:
-    """Return the most memory that this process ever held (resident, in 10^6 bytes)."""
-    status = Path("/proc/self/status")
-    if status.exists():  # this program alone, while getrusage may count its parent's memory
-        lines = status.read_text(encoding="utf-8").splitlines()
-        return next(float(x.split()[1]) for x in lines if x.startswith("VmHWM")) * 1024 / 1e6
-    import psutil
-
-    memory = psutil.Process().memory_info()
-    if hasattr(memory, "peak_wset"):  # Windows
-        return float(memory.peak_wset) / 1e6
-    import resource
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6
+    return replace_fields(
+        found, status=status, reason=reason, limits=limits, command=context.command
+    )
 
 
 # ---------------------------------------------------------------------- the process of a method
 
 
-def _finished_within(run: MethodRun, log: Path, limits: Limits) -> Evaluation:
-    """Finish a method in a process within limits; return its evaluation, however that ended."""
-    found = run.evaluation()
-    status: Status = "finished"
-    reason = None
-    if found.status != "finished":
-        status, reason = run_in_process(run, log, limits)
-        found = run.evaluation()
-    if found.status == "finished":
-        status, reason = "finished", None
-    elif status == "finished":
-        raise StudyError(
-            f"{run.parts}: checkpoints of {run.name} are gone, though it has finished; run the "
-            "same command again"
-        )
-    return replace_fields(
-        found, status=status, reason=reason, limits=limits, command=run.context.command
-    )
+def run_in_process(
+    compared: Compared, path: Path, limits: Limits, context: Context, spent: float
+) -> tuple[Status, str | None]:
+    """Run a method in a process; return its status and, if it did not finish, why.
 
-
-def run_in_process(run: MethodRun, log: Path, limits: Limits) -> tuple[Status, str | None]:
-    """Run a method in a process; return its status and, if it did not finish, why."""
+    `spent` are the seconds of what it has finished earlier.
+    """
+    name, parts = compared.described.model.name, path / "parts"
+    log = path / f"{name}.log"
     main = "import sys; from fdgnn.evaluation.comparison import main; sys.exit(main())"
-    with log.open("wb") as errors:
+    with log.open("wb") as output, tempfile.TemporaryFile() as given:
+        pickle.dump((compared, parts, context, os.getpid()), given)
+        given.seek(0)
         process = subprocess.Popen(
             # -P: a user's file with the name of a Python module is not taken for that module.
             [sys.executable, "-P", "-c", main],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
+            stdin=given,
+            stdout=output,
+            stderr=output,
             env=_environment(),
         )
         try:
-            _follow(process, run, limits)
+            steps = _steps(process, log, parts, limits, spent)
+            what = f"{compared.task.dataset} {name}"
+            for _ in context.track(steps, compared.n_steps, what, size=int):
+                pass
         except _OutOfLimitsError as stopped:
             return stopped.status, stopped.reason
         finally:
             _end(process)
     if process.returncode:
-        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        _, *lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() or [""]
         return "failed", lines[-1] if lines else f"its process ended with {process.returncode}"
     return "finished", None
-
-
-def _follow(process: subprocess.Popen[bytes], run: MethodRun, limits: Limits) -> None:
-    """Show the progress of a method's process until it ends."""
-    events = _events(process, run, limits)
-    first = next(events, None)
-    if first is not None:
-        what = f"{run.task.dataset} {run.name}"
-        for _ in run.context.track(events, first.steps, what, done=first.done):
-            pass
 
 
 def _environment() -> dict[str, str]:
@@ -502,42 +296,28 @@ class _OutOfLimitsError(Exception):
         self.status, self.reason = status, reason
 
 
-def _events(process: subprocess.Popen[bytes], run: MethodRun, limits: Limits) -> Iterator[Progress]:
-    """Hand the run over, then yield its progress, watching time and memory."""
-    lines: queue.Queue[bytes] = queue.Queue()
-    threading.Thread(target=_converse, args=(process, run, lines), daemon=True).start()
-    end = time.monotonic() + limits.seconds  # for imports; it is set again by the first event
-    started = False
+def _steps(
+    process: subprocess.Popen[bytes], log: Path, parts: Path, limits: Limits, spent: float
+) -> Iterator[int]:
+    """Yield how many further steps a method has finished, watching its time and memory."""
+    seen, end = _n_files(parts), None
     while True:
-        try:
-            line = lines.get(timeout=_SECONDS_BETWEEN_LOOKS)
-            if not line:
-                process.wait()
-                return
-            event = decode(line, Progress)
-            if not started:
-                started, end = True, time.monotonic() + limits.seconds - event.spent
-            yield event
-        except queue.Empty:
-            pass
-        if time.monotonic() > end:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_SECONDS_BETWEEN_LOOKS)
+            return
+        if end is None and log.stat().st_size:  # its libraries are imported
+            end = time.monotonic() + limits.seconds - spent
+        if end is not None and time.monotonic() > end:
             raise _OutOfLimitsError("out of time", f"it was given {limits.seconds:g} s")
         if _megabytes(process.pid) > limits.megabytes:
             raise _OutOfLimitsError("out of memory", f"it was given {limits.megabytes:g} MB")
+        if (n := _n_files(parts)) > seen:
+            yield n - seen
+            seen = n
 
 
-def _converse(process: subprocess.Popen[bytes], run: MethodRun, lines: queue.Queue[bytes]) -> None:
-    """Send the run and queue the answers, an empty one at the end."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        pickle.dump(replace(run), process.stdin)  # without what it has computed
-        process.stdin.flush()  # and it stays open: the process ends when it is closed
-        for line in process.stdout:
-            lines.put(line)
-    except (OSError, ValueError):  # it has died, or was stopped
-        pass
-    lines.put(b"")
+def _n_files(parts: Path) -> int:
+    return sum(1 for _ in parts.glob("*"))
 
 
 def _megabytes(pid: int) -> float:
@@ -564,32 +344,16 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             pass
         process.kill()
     process.wait()
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            with contextlib.suppress(OSError):  # it may hold what a dead process did not read
-                pipe.close()
 
 
 def main() -> int:
-    """Run a method that comes through standard input; return the exit code.
-
-    Progress goes to standard output. The process ends when standard input is closed, so with the
-    process that started it.
-    """
-    progress = _take_over_output()
-    run: MethodRun = pickle.load(sys.stdin.buffer)  # from our own parent, through a pipe
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    if run.name != "paper" and "torch" in METHODS[run.name].libraries:
-        import torch
-
-        torch.set_num_threads(1)
-
-    def tell(event: Progress) -> None:
-        progress.write(encode(event).decode() + "\n")
-        progress.flush()
-
+    """Run a method that comes through standard input; return the exit code."""
+    # From our own parent, through a file without a name.
+    compared, parts, context, parent = pickle.load(sys.stdin.buffer)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    print("started", flush=True)
     try:
-        run.work(tell)
+        work(compared, parts, context)
     except Exception as error:
         traceback.print_exc()  # into the log, whose last line is the reason
         text = re.sub(r"\s+", " ", f"{type(error).__name__}: {error}").strip(" :")
@@ -598,14 +362,8 @@ def main() -> int:
     return 0
 
 
-def _end_with_parent() -> None:
-    """End this process once the parent, which keeps the pipe open, has ended."""
-    os.read(0, 1)  # unbuffered: a lock held at our own end would be fatal
+def _end_with(parent: int) -> None:
+    """End this process once its parent has ended."""
+    while os.getppid() == parent:
+        time.sleep(_SECONDS_BETWEEN_LOOKS)
     os._exit(1)
-
-
-def _take_over_output() -> IO[str]:
-    """Keep standard output for progress; whatever else is printed goes to the log."""
-    progress = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    return progress

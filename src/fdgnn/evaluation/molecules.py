@@ -30,7 +30,7 @@ def murcko_scaffolds(smiles: Sequence[str], n_jobs: int | None = None) -> Array:
     return np.array(_in_chunks(_scaffolds, smiles, n_jobs), dtype=object)
 
 
-def morgan_counts(molecules: Sequence[Any], n_jobs: int | None = None) -> sp.csr_array:
+def morgan_counts(molecules: Any, n_jobs: int | None = None) -> sp.csr_array:
     """Count the Morgan substructures of each SMILES or RDKit ``Mol``, hashed into columns."""
     require("rdkit", "chem", "Morgan fingerprints")
     rows = _in_chunks(_counts, molecules, n_jobs)
@@ -68,26 +68,21 @@ def _counts(molecules: Sequence[Any]) -> list[dict[int, int]]:
         return [dict(sorted(one.GetNonzeroElements().items())) for one in found]
 
 
-def logistic_regression(C: float = 1.0) -> Any:
-    """Return the classifier of the baseline, not fitted."""
-    from sklearn.linear_model import LogisticRegression
-
-    return LogisticRegression(C=C, max_iter=1000)
-
-
-def linear_model(classify: bool) -> Any:
+def linear_model(classify: bool, **parameters: Any) -> Any:
     """Return the baseline of Morgan counts, not fitted."""
-    from sklearn.linear_model import Ridge
+    from sklearn.linear_model import LogisticRegression, Ridge
 
-    return logistic_regression() if classify else Ridge(alpha=10.0)
+    if classify:
+        return LogisticRegression(max_iter=1000, **parameters)
+    return Ridge(**{"alpha": 10.0, **parameters})
 
 
-def boosting(classify: bool) -> Any:
+def boosting(classify: bool, **parameters: Any) -> Any:
     """Return the baseline of descriptors, not fitted."""
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
     kind = HistGradientBoostingClassifier if classify else HistGradientBoostingRegressor
-    return kind(random_state=0)
+    return kind(**{"random_state": 0, **parameters})
 
 
 def simple_predictions(

@@ -46,7 +46,7 @@ class Dataset:
     has_labels : bool
         Whether vertices are labeled; where they are not, the input is a constant 1.
     n_units : int
-        H, the neurons of each layer.
+        H, the number of units in each layer.
     n_arcs : int
         Not in the paper: arcs in the file once repeated ones are merged.
     n_self_loops : int

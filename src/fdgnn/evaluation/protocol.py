@@ -29,12 +29,10 @@ from msgspec.structs import replace as replace_fields
 
 from fdgnn.arrays import Array, Floats, Ints
 from fdgnn.checkpoints import Checkpoints
-from fdgnn.clusters import connected
-from fdgnn.context import Context
+from fdgnn.context import Context, connected
 from fdgnn.encoders import GraphKind, GraphReservoir
 from fdgnn.estimators import FDGNNClassifier
 from fdgnn.evaluation import paper
-from fdgnn.evaluation.baselines.base import few_graphs
 from fdgnn.evaluation.record import (
     Configuration,
     Durations,
@@ -46,12 +44,11 @@ from fdgnn.evaluation.run import EvaluationRun, EvaluationTask
 from fdgnn.evaluation.scores import (
     TITLES,
     baselines_of,
-    machine,
     metric_scores,
     n_trained_weights,
+    provenance,
     published_score,
     target_scores,
-    versions,
 )
 from fdgnn.exceptions import ConvergenceWarning, StudyError
 from fdgnn.fitting import BaseModel, FitTask, draw_features, fit_depths
@@ -72,6 +69,7 @@ ENGINE = 5
 
 MOST_REPETITIONS = 5  # of what is timed
 ENOUGH_SECONDS = 0.5
+WARM_GRAPHS = 100  # on which models are tried before they are timed
 
 
 @dataclass(frozen=True)
@@ -123,15 +121,12 @@ class PaperEvaluation:
         Neurons of each layer; by default the paper's for its datasets, and 50 for others.
     cluster : str, optional
         Address of a Dask scheduler, or "local" to start one.
-    after_each : function, optional
-        Called when a random initialization has been scored.
     """
 
     task: EvaluationTask
     protocol: Protocol = PROTOCOLS["quick"]
     n_units: int | None = None
     cluster: str | None = None
-    after_each: Callable[[], None] | None = None
 
     # ------------------------------------------------------------------ what is evaluated
 
@@ -155,8 +150,8 @@ class PaperEvaluation:
     @property
     def described(self) -> Evaluation:
         """The evaluation without results."""
-        protocol, dataset = self.protocol, self.task.dataset
-        found = self.task.described(
+        protocol = self.protocol
+        return self.task.described(
             ModelDescription(
                 name="paper",
                 title=TITLES["paper"],
@@ -167,8 +162,13 @@ class PaperEvaluation:
             n_configurations=protocol.n_configurations,
             n_initializations=protocol.n_initializations,
             scoring="accuracy",
+            published=published_score("FDGNN", self.task.dataset),
         )
-        return replace_fields(found, published=published_score("FDGNN", dataset))
+
+    @property
+    def n_steps(self) -> int:
+        """The number of random initializations, each a checkpoint."""
+        return self.protocol.n_configurations * self.protocol.n_initializations
 
     def estimator(self, configuration: Configuration) -> FDGNNClassifier:
         """Return the model of a configuration, with the k of the whole dataset as in the paper."""
@@ -249,8 +249,7 @@ class PaperEvaluation:
                 selection=float(seconds.sum()),
                 n_resumed=n_resumed,
             ),
-            versions=versions(),
-            machine=machine(),
+            **provenance(),
             command=context.command,
             notes=[_NOTE] if self.protocol.n_initializations > 1 else [],
         )
@@ -304,8 +303,6 @@ class PaperEvaluation:
         for c, i, found in context.track(scored, n_all, what, done=n_known):
             store.save(key(c, i), found)
             take(c, i, found)
-            if self.after_each is not None:
-                self.after_each()
         return validation, test, seconds, n_known
 
     def _score_ensembles(self, chosen: FoldChoices, context: Context) -> Floats:
@@ -331,7 +328,7 @@ class PaperEvaluation:
         return scores
 
     def _time_models(self, chosen: Sequence[Configuration]) -> list[TimedModel]:
-        """Train and test the first initialization of each outer fold against the clock."""
+        """Measure training and test times of the first initialization of each outer fold."""
         graphs, y = self.task.graphs, self.task.targets.values[:, 0]
         with warnings.catch_warnings(), joblib.parallel_config("sequential"):
             warnings.simplefilter("ignore", ConvergenceWarning)  # the result counts such graphs
@@ -492,6 +489,13 @@ def best_of(validation: Floats) -> tuple[int, int]:
 # ---------------------------------------------------------------------- one fold against the clock
 
 
+def few_graphs(y: Array) -> Ints:
+    """Return some graphs, of each class, on which models are tried before they are timed."""
+    first = [np.flatnonzero(y == c)[:5] for c in np.unique(y)[:20]]
+    some = np.random.default_rng(0).permutation(len(y))[:WARM_GRAPHS]
+    return np.unique(np.concatenate([*first, some]))
+
+
 class TimedModel(NamedTuple):
     """A model that was trained on the training graphs of an outer fold, and its test outputs."""
 
@@ -511,9 +515,9 @@ def fit_and_test(
     """Train on the training graphs of an outer fold, test on its test graphs (Table 3).
 
     `prepare` returns the graphs where a mask is true, in the model's own form, and `outputs` those
-    of a trained model for them; the clock does not count either. BLAS has one thread, and seconds
-    are those of this process on its core, whatever else the machine does. Work of milliseconds is
-    repeated, and the median counts, because a single measurement may be disturbed.
+    of a trained model for them; neither is timed. BLAS has one thread, and times are CPU seconds of
+    this process. Work of milliseconds is repeated, and the median counts, because a single
+    measurement may be disturbed.
     """
     times: list[tuple[float, float]] = []
     train, test = trained_on(fold), fold == TEST

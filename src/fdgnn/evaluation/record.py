@@ -1,8 +1,8 @@
 """`Evaluation`: how one model does on one dataset, by one protocol.
 
 `fit`, `evaluate` and `compare` produce this record, model files and run directories keep it, and
-the HTML report shows it. Values are checked when a record is read, so that whoever has one can
-show it without a further look.
+the HTML report shows it. Values are validated when a record is read, so that code that shows it
+needs no checks.
 
 Scores are those of test graphs of outer folds: graphs that had no part in what was selected and
 trained. Errors are positive numbers. A score is None where it is not defined, as R2 of graphs with
@@ -45,7 +45,7 @@ class MetricScores(Record, frozen=True, kw_only=True):
     folds : list of float or None
         The score of each outer fold.
     mean, std : float or None
-        Over the folds that have a score; of a single one there is no deviation.
+        Over the folds that have a score; None for a single fold.
     """
 
     metric: str
@@ -89,7 +89,7 @@ class BaselineScores(Record, frozen=True, kw_only=True):
 
 
 class TargetScores(Record, frozen=True, kw_only=True):
-    """Scores of a model for one target, beside those of baselines.
+    """Scores of a model and of baselines for one target.
 
     Attributes
     ----------
@@ -328,7 +328,7 @@ class Evaluation(Record, frozen=True, kw_only=True):
     peak_mb : float or None
         The most memory of its process.
     notes : list of str
-        What a reader should know: class imbalance, duplicates across folds.
+        Notes for the reader: class imbalance, duplicates across folds.
     """
 
     dataset: str = ""

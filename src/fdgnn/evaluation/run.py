@@ -33,6 +33,7 @@ from fdgnn.evaluation.record import (
     EvaluationProtocol,
     FoldResult,
     ModelDescription,
+    PublishedScore,
 )
 from fdgnn.exceptions import RunMismatchError, StudyError
 from fdgnn.files import is_leftover, write_aside
@@ -87,9 +88,14 @@ class EvaluationTask:
         return content_hash((self.graphs, self.targets))[:16]
 
     def described(
-        self, model: ModelDescription, *, n_inner: int | None = None, **protocol: Any
+        self,
+        model: ModelDescription,
+        *,
+        n_inner: int | None = None,
+        published: PublishedScore | None = None,
+        **protocol: Any,
     ) -> Evaluation:
-        """Return the evaluation of a model without results; `protocol` are further fields of it."""
+        """Return the evaluation of a model without results; `protocol` has more of its fields."""
         inner = int(self.folds.max()) + 1 if n_inner is None else n_inner
         return Evaluation(
             dataset=self.dataset,
@@ -100,6 +106,7 @@ class EvaluationTask:
             protocol=EvaluationProtocol(
                 split=self.split, n_outer=len(self.folds), n_inner=inner, seed=self.seed, **protocol
             ),
+            published=published,
             status="unfinished",
         )
 
@@ -214,7 +221,7 @@ def evaluate(evaluator: Evaluator, path: Path, context: Context | None = None) -
 
 
 def model_outputs(model: Any, X: Any, target: Target) -> Floats:
-    """Return the outputs (n, q) of any fitted model, as our models code them.
+    """Return the outputs (n, q) of any fitted model, in the target encoding of fdgnn.
 
     The model was trained on class codes; classes that it has not seen get the lowest output.
     """
@@ -266,7 +273,7 @@ class RunDirectory:
     Parameters
     ----------
     path : Path
-        It is made if it is not there.
+        It is created if it does not exist.
     started : sequence of Evaluation
         What is evaluated now, without results. Those of which the directory has no evaluation yet
         are written, as unfinished.

@@ -43,7 +43,7 @@ from fdgnn.targets import Targets
 #: Our models in words, by their names on the command line.
 TITLES = {
     "paper": "FDGNN",
-    "auto": "FDGNN auto: WL and reservoirs",
+    "auto": "FDGNN auto: ensemble",
     "wl": "FDGNN auto: only WL",
     "union": "FDGNN auto: union of both",
 }
@@ -62,13 +62,6 @@ class Baseline(NamedTuple):
 # ---------------------------------------------------------------------- scores
 
 
-def shown_scorings(chosen: Scoring, classify: bool) -> list[Scoring]:
-    """Return the metrics that an evaluation has, the one that chooses first."""
-    known = OF_CLASSES if classify else OF_NUMBERS
-    usual = _USUAL if classify else tuple(OF_NUMBERS)
-    return [chosen, *(known[name] for name in usual if name != chosen.name)]
-
-
 def metric_scores(scoring: Scoring, folds: Sequence[float] | Floats) -> MetricScores:
     """Return the scores of outer folds by one metric, errors positive."""
     each = [scoring.shown(float(score)) for score in folds]
@@ -81,12 +74,15 @@ def target_scores(
     scoring: Scoring,
     baselines: Sequence[Baseline] = (),
 ) -> list[TargetScores]:
-    """Return the scores of each target, beside those of baselines in the same folds.
+    """Return the scores of each target, and of baselines on the same folds.
 
     Without graphs there is no WL ceiling.
     """
     targets = predictions.targets
-    shown = shown_scorings(scoring, targets.classify)
+    # The metric that chooses is the first one.
+    known_scorings = OF_CLASSES if targets.classify else OF_NUMBERS
+    usual = _USUAL if targets.classify else tuple(OF_NUMBERS)
+    shown = [scoring, *(known_scorings[name] for name in usual if name != scoring.name)]
     own = _by_target(predictions, shown)
     others = [(each, _by_target(each.predictions, shown)) for each in baselines]
     found = []
@@ -147,11 +143,11 @@ def baselines_of(
         predictions = simple_predictions(
             linear_model, morgan_counts(smiles, n_jobs), targets, folds
         )
-        found.append(Baseline("morgan", f"Morgan counts and {how} regression", predictions))
+        found.append(Baseline("morgan", f"Morgan + {how}", predictions))
         if molecules is not None:
             D = molecules.descriptors("fast")
             predictions = simple_predictions(boosting, D, targets, folds)
-            found.append(Baseline("boosting", "gradient boosting on descriptors", predictions))
+            found.append(Baseline("boosting", "descriptors + boosting", predictions))
     return found
 
 
@@ -182,10 +178,15 @@ def _standard_error(
         if len(some) == 0 or any(np.isnan(each[row, some, columns]).any() for each in both):
             continue
         differences = []
+        variance = own.targets.values[some, target].var()
+        if scoring.name == "r2" and variance == 0:
+            continue
         for drawn in rng.choice(some, (_DRAWS, len(some))):
             y = own.targets.values[drawn, target]
             ours, theirs = (float(scoring.metric(y, each[row, drawn, columns])) for each in both)
-            differences.append(ours - theirs)
+            # R2 divides by the variance of the drawn targets, which may be close to zero.
+            scale = y.var() / variance if scoring.name == "r2" else 1
+            differences.append((ours - theirs) * scale)
         known = np.array(differences)[np.isfinite(differences)]
         variances.append(known.var() if len(known) else np.nan)
     error = float(np.sqrt(np.sum(variances))) / max(len(variances), 1)
@@ -266,8 +267,7 @@ def evaluation_of_search(
             selection=sum(fit.seconds for fit in fits) if search._n_candidates == 1 else None,
             n_resumed=search.n_resumed_,
         ),
-        versions=versions(),
-        machine=machine(),
+        **provenance(),
     )
     return EvaluationRun(task, evaluation, search._nested, selected[0].model()[0])
 
@@ -345,12 +345,10 @@ def published_score(model: str | None, dataset: str) -> PublishedScore | None:
     return PublishedScore(mean=round(found.mean / 100, 6), std=std, reference=found.reference)
 
 
-def versions() -> dict[str, str]:
-    """Return the versions of the libraries that numbers are made with."""
+def provenance() -> dict[str, Any]:
+    """Return what numbers are made with, as fields of an evaluation: libraries and machine."""
     names = ("numpy", "scipy", "scikit-learn", "joblib")
-    return {"fdgnn": __version__} | {name: version(name) for name in names}
-
-
-def machine() -> dict[str, str]:
-    """Return the Python and the kind of processor that numbers are made with."""
-    return {"python": platform.python_version(), "cpu": platform.machine()}
+    return {
+        "versions": {"fdgnn": __version__} | {name: version(name) for name in names},
+        "machine": {"python": platform.python_version(), "cpu": platform.machine()},
+    }

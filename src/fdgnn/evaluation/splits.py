@@ -1,18 +1,26 @@
-"""Published splits: which graphs each outer fold tests, and which select and train its model."""
+"""Published splits, and duplicates across folds: what is tested, and nearly trained on."""
 
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
+import scipy.sparse as sp
 from msgspec import Meta
 
+from fdgnn.arrays import Array, Ints
+from fdgnn.encoders import WLCounts
 from fdgnn.exceptions import StudyError
 from fdgnn.folds import TEST, TRAIN, UNUSED, Folds
+from fdgnn.graphs import GraphBatch
 from fdgnn.records import Record, read_record
 
+N_ITERATIONS = 3
+NEAR = 0.9  # share of WL labels in common
+_MOST_COMPARED, _ROWS_AT_ONCE = 1_000, 100
 _Rows = list[Annotated[int, Meta(ge=0)]]
 
 
@@ -91,3 +99,62 @@ def _members(rows: _Rows, where: str) -> set[int]:
     if len(found) < len(rows):
         raise StudyError(f"{where}: a graph is named twice")
     return found
+
+
+# ---------------------------------------------------------------------- duplicates
+
+
+def duplicates_note(graphs: GraphBatch, y: Array, fold: Ints, seed: int = 0) -> str | None:
+    """Return a sentence on graphs that have a duplicate in another fold; None without any.
+
+    Parameters
+    ----------
+    graphs : GraphBatch
+    y : (n,)
+        Their targets: duplicates whose targets differ are counted.
+    fold : (n,)
+        Which fold tests each graph.
+    seed : int
+        Of the graphs, at most a thousand, that are compared with all others for near duplicates.
+    """
+    X = WLCounts(n_iterations=N_ITERATIONS).fit_transform(graphs)
+    X.sort_indices()
+    # The number of each graph, the same for graphs with equal rows.
+    keys: dict[bytes, int] = {}
+    spans = [slice(start, end) for start, end in pairwise(X.indptr.tolist())]
+    contents = [X.indices[span].tobytes() + X.data[span].tobytes() for span in spans]
+    same = np.array([keys.setdefault(row, len(keys)) for row in contents], dtype=np.int64)
+    across = _varies(same, fold)
+    n_same = int(across[same].sum())
+    compared = np.random.default_rng(seed).permutation(len(y))[:_MOST_COMPARED]
+    parts = np.split(compared, range(_ROWS_AT_ONCE, len(compared), _ROWS_AT_ONCE))
+    n_near = sum(int(_near(X, rows, fold).sum()) for rows in parts)
+    if n_near == n_same == 0:
+        return None
+    text = f"{n_same} of {len(y)} graphs have a duplicate in another fold"
+    if n_contradicting := int((across & _varies(same, y))[same].sum()):
+        text += f" ({n_contradicting} of them one with another target)"
+    among = "" if len(compared) == len(y) else f" of {len(compared)} compared"
+    return f"{text}; {n_near}{among} have an exact or near duplicate"
+
+
+def _varies(group: Ints, values: Array) -> Array:
+    """Return for each group whether its graphs have different values."""
+    codes = np.unique(values, return_inverse=True)[1]
+    least, most = np.full(group.max() + 1, len(values)), np.full(group.max() + 1, -1)
+    np.minimum.at(least, group, codes)
+    np.maximum.at(most, group, codes)
+    return np.asarray(least < most)
+
+
+def _near(X: sp.csr_array, rows: Ints, fold: Ints) -> Array:
+    """Return which rows share most of their WL labels with a row of another fold.
+
+    The product of two rows of unary-encoded counts is the number of labels in common; over all
+    labels of either, it is their Jaccard similarity.
+    """
+    common = (X[rows] @ X.T).toarray()
+    size = X.sum(axis=1)
+    similarity = common / np.maximum(size[rows, None] + size - common, 1)
+    similarity[fold[rows, None] == fold] = 0.0
+    return np.asarray(similarity.max(axis=1) >= NEAR)

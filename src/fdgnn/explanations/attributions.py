@@ -11,7 +11,7 @@ of eq. 3 (`fdgnn.expansion.RandomExpansion.mean_gradient`), the average has a cl
 encoder says how ``F . d`` splits over vertices. These are integrated gradients, exact, without a
 quadrature; docs/explanation/attributions.md has the derivation.
 
-Descriptors of whole graphs are features beside F, so that each of them has its own part of the sum.
+Graph-level features are appended to F, so that each has its own part of the sum.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple, overload
+from itertools import islice, repeat
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -28,13 +29,18 @@ from fdgnn.arrays import Features, Floats, Ints, dense
 from fdgnn.encoders import Attribution
 from fdgnn.encoders.base import of_graphs
 from fdgnn.estimators import GraphModel
-from fdgnn.exceptions import FDGNNWarning, MissingDependencyError
+from fdgnn.estimators.base import Answers
+from fdgnn.exceptions import (
+    FDGNNWarning,
+    MissingDependencyError,
+)
 from fdgnn.explanations.groups import (
     ExplainedGroup,
     GroupsOfGraph,
     VertexGroup,
+    check_entries,
     checked_groups,
-    groups_of_some,
+    without_edge,
     without_vertices,
 )
 from fdgnn.fitting import FittedModel
@@ -60,20 +66,25 @@ class Explanation:
     score, base_score : float
         The model's output for `target`, and its output for an empty graph.
     vertices : (n_vertices,) float64
-        The contribution of each vertex; they add up to ``score - base_score``, together with
+        The attribution of each vertex; they add up to ``score - base_score``, together with
         those of the descriptors.
     edges : (2, n_edges) int64, or None
         The graph's edges, an undirected one listed once.
     edge_effects : (n_edges,) float64, or None
         By how much the score falls if that edge alone is taken away; they do not add up.
     descriptors : dict
-        The contribution of each descriptor, by name, beside a graph whose numbers are as they
-        are on average and whose categories are unknown.
+        The attribution of each descriptor by name, relative to a graph with mean numbers and
+        unknown categories.
     groups : tuple of ExplainedGroup
         What groups of vertices add together, and what the score loses without each.
     vertex_effects : (n_vertices,) float64, or None
         By how much the score falls if that vertex alone is taken away, with its edges. Computed
         together with groups; they do not add up.
+    domain_distance : float or None
+        The distance from the applicability domain (`GraphModel.domain_distance`); 1: nothing is
+        known of the graph.
+    out_of_domain : str or None
+        Why the graph is outside the applicability domain, if it is.
     of_class : bool
         Whether the score speaks for a class; else it is a predicted number.
     graph : Graph or None
@@ -89,6 +100,8 @@ class Explanation:
     descriptors: Mapping[str, float] = field(default_factory=dict)
     groups: tuple[ExplainedGroup, ...] = ()
     vertex_effects: Floats | None = None
+    domain_distance: float | None = None
+    out_of_domain: str | None = None
     of_class: bool = True
     graph: Graph | None = None
 
@@ -113,31 +126,8 @@ class Explanation:
         rows |= {f"Lost without {group.name}": f"{group.effect:.4g}" for group in most}
         largest = sorted(self.descriptors.items(), key=lambda item: -abs(item[1]))[:_SHOWN]
         rows |= {f"Added by {name}": f"{own:.4g}" for name, own in largest}
+        rows |= {"Out of domain": self.out_of_domain} if self.out_of_domain else {}
         return f"<div>{self._repr_svg_() or ''}{html_table(rows)}</div>"
-
-
-@overload
-def explain(
-    model: Any,
-    graphs: Any,
-    *,
-    target: Any = None,
-    edges: bool = False,
-    groups: Sequence[GroupsOfGraph] | None = None,
-    errors: Literal["raise"] = "raise",
-) -> list[Explanation]: ...
-
-
-@overload
-def explain(
-    model: Any,
-    graphs: Any,
-    *,
-    target: Any = None,
-    edges: bool = False,
-    groups: Sequence[GroupsOfGraph] | None = None,
-    errors: str,
-) -> list[Explanation | None]: ...
 
 
 def explain(
@@ -148,32 +138,38 @@ def explain(
     edges: bool = False,
     groups: Sequence[GroupsOfGraph] | None = None,
     errors: str = "raise",
-) -> list[Explanation] | list[Explanation | None]:
-    """Explain a model's scores by the vertices of the graphs, and by groups of these.
+) -> list[Any]:
+    """Compute attributions of a model's scores to vertices, and effects of groups of vertices.
 
     Parameters
     ----------
     model : any model of this library, or FDGNNSearchCV
-        Fitted. Attributions of an ensemble are averaged as its outputs are.
+        A fitted model. Attributions of an ensemble are averaged, like its outputs.
     graphs : GraphBatch or list of graphs
     target : class label, str, int or pair, optional
-        The class whose score is explained; by default each graph's predicted class, or the number.
-        For several targets, the name or the number of one, or a pair of it and a class.
+        The class whose score is explained; by default each graph's predicted class, or in
+        regression the predicted number. For several targets, the name or the number of a target, or
+        a pair of it and a class.
     edges : bool, default=False
-        Whether to compute what taking away each single edge does; it takes as many predictions.
+        Whether to compute the effect of removing each edge, which takes one prediction per edge.
     groups : sequence, optional
-        For each graph its groups of vertices, as a dictionary of names and vertices counted from
-        0, or as `molecule_groups` and `connected_parts` return them. Then explanations have the
-        contribution of each group, and the effect of leaving out each group and each single
-        vertex; it takes as many predictions.
+        Groups of vertices for each graph, as a dictionary of names and vertices counted from 0, or
+        as returned by `molecule_groups` and `connected_parts`. Explanations then have the
+        attribution of each group, and the effects of leaving out each group and each vertex, which
+        take one prediction each.
     errors : {"raise", "missing"}, default="raise"
-        With "missing", graphs of a list that cannot be used, such as a SMILES that does not parse,
-        have None instead of an explanation, and a warning counts them.
+        With "missing", invalid graphs, such as a SMILES that cannot be parsed, have None instead of
+        an explanation, and a warning counts them.
 
     Returns
     -------
     list of Explanation
         One per graph.
+
+    Warns
+    -----
+    OutOfDomainWarning
+        Graphs have nothing in common with the training graphs, so their scores are meaningless.
 
     Examples
     --------
@@ -190,7 +186,9 @@ def explain(
         check_choice("errors", errors, ("raise", "missing"))
         found = model._valid_graphs_with_warning(graphs)
         n_graphs, rows = len(found.rows) + len(found.errors), found.rows.tolist()
-        own = None if groups is None else groups_of_some(groups, rows, n_graphs)
+        if groups is not None:
+            check_entries(groups, n_graphs)
+        own = None if groups is None else [groups[row] for row in rows]
         some = explain(model, found.graphs, target=target, edges=edges, groups=own)
         by_row = dict(zip(rows, some, strict=True))
         return [by_row.get(row) for row in range(n_graphs)]
@@ -198,17 +196,37 @@ def explain(
     batch = model._check_graphs(graphs)
     if len(batch) == 0:
         return []
-    named = None if groups is None else checked_groups(groups, batch)
-    number = _score_numbers(model, batch, target)
+    named = repeat(None) if groups is None else checked_groups(groups, batch)
+    answers = Answers(model, batch)
+    answers.warn()
+    if target is None and model.targets_[0].classes is not None:  # the predicted classes
+        number: Ints = np.asarray(winning_class(answers.outputs), dtype=np.int64)
+    else:
+        number = np.full(len(batch), number_of_score(model, target))
+    distances = answers.novelty
+    reasons = model._out_of_domain(batch, distances)
     each: list[Explanation] = []
     for part, members in chunks(batch):
         each += _explain_vertices(model, part, number[members], position)
-    if edges:
-        each = [_with_edges(model, *one) for one in zip(batch, number.tolist(), each, strict=True)]
-    if named is not None:
-        grouped = zip(batch, number.tolist(), each, named, strict=True)
-        each = [_with_groups(model, *one) for one in grouped]
-    return [replace(one, graph=graph) for one, graph in zip(each, batch, strict=True)]
+    found = []
+    rows = zip(batch, number.tolist(), each, named, strict=False)
+    for g, (graph, score, one, own_groups) in enumerate(rows):
+        one = replace(
+            one,
+            graph=graph,
+            domain_distance=None if distances is None else float(distances[g]),
+            out_of_domain=reasons.get(g),
+        )
+        if edges:  # removed one at a time, both ways if undirected
+            arcs = np.asarray(graph.edge_index)
+            ends = arcs if graph.directed else arcs[:, arcs[0] <= arcs[1]]
+            changed = (without_edge(graph, u, v) for u, v in ends.T)
+            effects = _effects(model, graph, score, one, changed)
+            one = replace(one, edges=ends, edge_effects=effects)
+        if own_groups is not None:
+            one = _with_groups(model, graph, score, one, own_groups)
+        found.append(one)
+    return found
 
 
 # ---------------------------------------------------------------------- which score
@@ -231,7 +249,7 @@ def has_attributions(model: Any) -> bool:
 def one_target(model: Any, target: Any) -> tuple[Any, Any, int]:
     """Return the model of one target, the class that is meant, if any, and the target's number.
 
-    Of several targets, one is chosen by its name or number, or by a pair of it and a class.
+    With several targets, `target` is a name or number, or a pair of it and a class.
     """
     if len(model.targets_) == 1:
         return model, target, 0
@@ -244,13 +262,6 @@ def one_target(model: Any, target: Any) -> tuple[Any, Any, int]:
     which, of = target if isinstance(target, tuple) and len(target) == 2 else (target, None)
     known = [each.name for each in model.targets_]
     return model.for_target(which), of, known.index(which) if which in known else int(which)
-
-
-def _score_numbers(model: Any, graphs: GraphBatch, target: Any) -> Ints:
-    """Return the number of the score to explain, for each graph; by default the predicted class."""
-    if target is None and model.targets_[0].classes is not None:
-        return np.asarray(winning_class(model.outputs(graphs)), dtype=np.int64)
-    return np.full(len(graphs), number_of_score(model, target))
 
 
 def number_of_score(model: Any, target: Any) -> int:
@@ -280,51 +291,43 @@ def signs_of(model: Any) -> Floats:
 def _explain_vertices(
     model: Any, graphs: GraphBatch, number: Ints, position: int
 ) -> list[Explanation]:
-    each = [
-        _contributions(fitted, graphs, signs_of(model), number, model.n_jobs)
-        for fitted in model.estimators_
-    ]
-    score, base, vertices = (np.mean(part, axis=0) for part in list(zip(*each, strict=True))[:3])
-    described: dict[str, Floats] = {}
-    for *_, own in each:
-        for name, values in own.items():
-            described[name] = described.get(name, 0.0) + values / len(each)
-    classes = model.targets_[0].classes
-    targets = np.full(len(graphs), position) if classes is None else classes[number]
-    by_graph = np.split(vertices, graphs.vertex_offsets[1:-1])
-    columns = np.array(list(described.values())).reshape(len(described), len(graphs))
-    by_name = [dict(zip(described, row, strict=True)) for row in columns.T.tolist()]
-    rows = zip(targets.tolist(), score.tolist(), base.tolist(), by_graph, by_name, strict=True)
-    of_class = classes is not None
-    return [
-        Explanation(t, s, b, each, descriptors=own, of_class=of_class)
-        for t, s, b, each, own in rows
-    ]
-
-
-def _contributions(
-    fitted: FittedModel, graphs: GraphBatch, signs: Floats, number: Ints, n_jobs: int | None
-) -> tuple[Floats, Floats, Floats, dict[str, Floats]]:
-    """Scores and base scores (n_graphs,), and contributions.
-
-    Of all vertices (n_vertices,), and of each descriptor (n_graphs,) by its name.
-    """
-    found = fitted.encoder.attribute(graphs, n_jobs)
-    X = fitted.seen(found.features, graphs)
+    """Explain a score of each graph by its vertices and descriptors, averaged over base models."""
+    signs, classes = signs_of(model), model.targets_[0].classes
     own = signs[number]
-    scores = (fitted.readout.outputs(X) * own).sum(axis=1)
-    base = own @ fitted.readout.base_outputs()
-    ways = directions_of(fitted, found, X, signs, number)
-    described = ways.descriptors | of_graphs(found, ways.own, ways.of_graph)
-    return scores, base, found.contributions(ways.own, ways.of_graph), described
+    parts: list[tuple[Floats, ...]] = []
+    described: dict[str, Floats] = {}
+    for fitted in model.estimators_:
+        found = fitted.encoder.attribute(graphs, model.n_jobs)
+        X = fitted.seen(found.features, graphs)
+        score = (fitted.readout.outputs(X) * own).sum(axis=1)
+        ways = directions_of(fitted, found, X, signs, number)
+        vertices = found.contributions(ways.own, ways.of_graph)
+        parts.append((score, own @ fitted.readout.base_outputs(), vertices))
+        beside = ways.descriptors | of_graphs(found, ways.own, ways.of_graph)
+        for name, values in beside.items():
+            described[name] = described.get(name, 0.0) + values / len(model.estimators_)
+    score, base, vertices = (np.mean(part, axis=0) for part in zip(*parts, strict=True))
+    targets = [position] * len(graphs) if classes is None else classes[number].tolist()
+    by_graph = np.split(vertices, graphs.vertex_offsets[1:-1])
+    return [
+        Explanation(
+            target,
+            float(score[g]),
+            float(base[g]),
+            added,
+            descriptors={name: float(values[g]) for name, values in described.items()},
+            of_class=classes is not None,
+        )
+        for g, (target, added) in enumerate(zip(targets, by_graph, strict=True))
+    ]
 
 
 class Directions(NamedTuple):
-    """Mean gradients of scores, and what descriptors add by theirs."""
+    """Mean gradients of scores, and attributions of descriptors by these gradients."""
 
     own: Features  # (m, n_features) of the encoder's features
     of_graph: Ints  # (n_graphs,) which of these is each graph's
-    descriptors: dict[str, Floats]  # contributions (n_graphs,) by name
+    descriptors: dict[str, Floats]  # attributions (n_graphs,) by name
 
 
 def directions_of(
@@ -360,68 +363,43 @@ def chunks(graphs: GraphBatch) -> Iterator[tuple[GraphBatch, Ints]]:
         yield graphs if len(members) == len(graphs) else graphs[members], members
 
 
-# ---------------------------------------------------------------------- edges
-
-
-def _with_edges(model: Any, graph: Graph, number: int, explanation: Explanation) -> Explanation:
-    """Add the effects of removing each edge alone, both ways if undirected."""
-    arcs = np.asarray(graph.edge_index)
-    edges = arcs if graph.directed else arcs[:, arcs[0] <= arcs[1]]
-    at_once = max(1, _AT_ONCE // (arcs.shape[1] + int(graph.n_vertices or 0)))
-    parts = [edges[:, i : i + at_once] for i in range(0, edges.shape[1], at_once)]
-    left = [_scores(model, [without_edge(graph, *e) for e in part.T], number) for part in parts]
-    effects = explanation.score - np.concatenate([*left, np.empty(0)])
-    return replace(explanation, edges=edges, edge_effects=effects)
-
-
-def without_edge(graph: Graph, u: int, v: int) -> Graph:
-    """Return the graph without an edge, both ways if it is undirected."""
-    source, end = graph.edge_index
-    gone = (source == u) & (end == v)
-    if not graph.directed:
-        gone |= (source == v) & (end == u)
-    weights = None if graph.weights is None else graph.weights[~gone]
-    labels = None if graph.edge_labels is None else graph.edge_labels[~gone]
-    left = graph.edge_index[:, ~gone]
-    return replace(graph, edge_index=left, weights=weights, edge_labels=labels)
-
-
-def _scores(model: Any, graphs: list[Graph], number: int) -> Floats:
-    with warnings.catch_warnings():  # the graph as a whole has been warned about
-        warnings.simplefilter("ignore", FDGNNWarning)
-        return np.asarray(model.outputs(graphs) @ signs_of(model)[number])
-
-
-# ---------------------------------------------------------------------- groups
+# ---------------------------------------------------------------------- leave-out effects
 
 
 def _with_groups(
-    model: Any, graph: Graph, number: int, explanation: Explanation, groups: list[VertexGroup]
+    model: Any, graph: Graph, number: int, explanation: Explanation, groups: Sequence[VertexGroup]
 ) -> Explanation:
-    """Add contributions up, and see what is left of the score without groups and vertices."""
-    singles = list(np.arange(len(explanation.vertices))[:, None])
-    sets = [group.vertices for group in groups]
-    effects = explanation.score - _scores_without(model, graph, number, explanation, sets + singles)
-    told = [
+    """Add the attribution and the effect of each group, and the effect of each vertex."""
+    sets = [group.vertices for group in groups] + list(
+        np.arange(len(explanation.vertices))[:, None]
+    )
+    changed = (without_vertices(graph, gone) for gone in sets)
+    effects = _effects(model, graph, number, explanation, changed)
+    found = [
         ExplainedGroup(
             group.name,
             group.vertices,
-            contribution=float(explanation.vertices[group.vertices].sum()),
+            attribution=float(explanation.vertices[group.vertices].sum()),
             effect=float(effect),
         )
-        for group, effect in zip(groups, effects[: len(groups)], strict=True)
+        for group, effect in zip(groups, effects, strict=False)
     ]
-    return replace(explanation, groups=tuple(told), vertex_effects=effects[len(groups) :])
+    return replace(explanation, groups=tuple(found), vertex_effects=effects[len(groups) :])
 
 
-def _scores_without(
-    model: Any, graph: Graph, number: int, explanation: Explanation, sets: list[Ints]
+def _effects(
+    model: Any, graph: Graph, number: int, explanation: Explanation, changed: Iterator[Graph]
 ) -> Floats:
-    """Scores of the graph without each set of vertices; without all, that of an empty graph."""
-    left = np.full(len(sets), explanation.base_score)
-    some = [i for i, gone in enumerate(sets) if len(gone) < len(explanation.vertices)]
+    """Return the decrease of the score in each changed graph, by chunks."""
     at_once = max(1, _AT_ONCE // (len(explanation.vertices) + np.shape(graph.edge_index)[1]))
-    for i in range(0, len(some), at_once):
-        part = some[i : i + at_once]
-        left[part] = _scores(model, [without_vertices(graph, sets[j]) for j in part], number)
-    return left
+    scores: list[float] = []
+    while part := list(islice(changed, at_once)):
+        own = np.full(len(part), explanation.base_score)  # of a graph without vertices
+        some = [i for i, one in enumerate(part) if one.n_vertices]
+        if some:
+            with warnings.catch_warnings():  # the graph as a whole has been warned about
+                warnings.simplefilter("ignore", FDGNNWarning)
+                outputs = model.outputs([part[i] for i in some])
+            own[some] = outputs @ signs_of(model)[number]
+        scores += own.tolist()
+    return explanation.score - np.array(scores)

@@ -9,10 +9,11 @@ none changes the class, the changes that come nearest to it are changed once mor
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,13 +24,13 @@ from fdgnn.explanations.attributions import (
     number_of_score,
     one_target,
     signs_of,
-    without_edge,
 )
-from fdgnn.explanations.groups import without_vertices
+from fdgnn.explanations.groups import without_edge, without_vertices
 from fdgnn.extras import require
 from fdgnn.graphs import Graph
 from fdgnn.graphs.converters import as_batch
 
+_ROUNDING = 1e-9  # differences of scores that do not count, in units of the largest score
 _BEAM = 4  # changed graphs that are changed once more
 _MOST_EDITS = 3_000  # of one graph that are tried
 _MOST_LABELS = 12  # that a vertex is relabeled to
@@ -71,13 +72,12 @@ class Counterfactual:
     out_of_domain: str | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class _Candidate:
-    """A changed graph before the model has seen it; of molecules an RDKit Mol."""
+class _Candidate(NamedTuple):
+    """A changed graph before the model has seen it; of molecules an RDKit Mol, and its SMILES."""
 
     changes: tuple[str, ...]
     thing: Any
-    key: Any  # equal for equal graphs, as far as that is known
+    smiles: str | None = None
 
 
 def counterfactuals(
@@ -92,19 +92,20 @@ def counterfactuals(
     graphs : GraphBatch or list of graphs
         Molecules are changed as molecules.
     target : class label, str, int or pair, optional
-        The class that is wanted; by default any other one. For several targets, the name or the
-        number of one, or a pair of it and a class.
+        The desired class; by default any other class. For several targets, the name or the number
+        of a target, or a pair of it and a class.
     n_most : int, default=3
-        How many are returned for each graph, at most.
+        Maximum number of counterfactuals for each graph.
     max_changes : int, default=2
-        More than one change is tried only if fewer do not change the class.
+        Maximum number of changes. More are tried only if fewer do not change the class.
 
     Returns
     -------
     list of lists of Counterfactual
-        For each graph, those with the fewest changes, of these first those in the applicability
-        domain, the surest first. If none changes the class, those that come nearest, with `flips`
-        False. Of a regression, the single changes that move the number most, in either direction.
+        For each graph, the counterfactuals with the fewest changes, first those in the
+        applicability domain, ordered by certainty. If none changes the class, the nearest ones,
+        with `flips` False. In regression, the single changes with the largest effects, in either
+        direction.
 
     Examples
     --------
@@ -127,51 +128,61 @@ def _of_graph(
     model: Any, graph: Graph, wanted: int | None, n_most: int, max_changes: int
 ) -> list[Counterfactual]:
     classify = model.targets_[0].classes is not None
-    start = _scores(model, [graph])
-    own = int(start[0].argmax()) if classify else 0
+    start = _scores(model, [graph])[0]
+    own = int(start.argmax()) if classify else 0
     if wanted == own and classify:
         return []
-    edit = _edited_molecules if graph.smiles is not None else partial(_edited_graphs, model)
-    thing = graph if graph.smiles is None else _molecule(graph.smiles.text)
-    level, seen = [_Candidate((), thing, None)], {_key(thing)}
+    edit: Callable[[_Candidate], Iterator[_Candidate]]
+    if graph.smiles is None:
+        first, edit = _Candidate((), graph), partial(_edited_graphs, model)
+    else:
+        mol = _chem().MolFromSmiles(graph.smiles.text)
+        first, edit = _Candidate((), mol, _chem().MolToSmiles(mol)), _edited_molecules
+    level, seen = [first], {first.smiles}
     found: list[tuple[float, Counterfactual]] = []
     for _ in range(max_changes if classify else 1):
         edits = [one for each in level for one in _new(edit(each), seen)]
-        made = _predicted(model, graph, edits, float(start[0, own]), own, wanted)
+        made = _predicted(model, graph, edits, start, own, wanted)
         found = sorted(found + [each[:2] for each in made], key=lambda each: each[0])
         if any(one.flips for _, one in found):
             break
         level = [each for _, _, each in sorted(made, key=lambda each: each[0])[:_BEAM]]
     flipping = [one for _, one in found if one.flips]
     best = (flipping or [one for _, one in found])[: _LOOKED_AT * n_most]
-    return _in_domain_first(model, best)[:n_most]
+    if not best:
+        return []
+    why = model.out_of_domain([one.graph for one in best])
+    best = [replace(one, out_of_domain=why.get(i)) for i, one in enumerate(best)]
+    return sorted(best, key=lambda one: one.out_of_domain is not None)[:n_most]
 
 
 def _predicted(
-    model: Any, graph: Graph, edits: list[_Candidate], before: float, own: int, wanted: int | None
+    model: Any, graph: Graph, edits: list[_Candidate], start: Floats, own: int, wanted: int | None
 ) -> list[tuple[float, Counterfactual, _Candidate]]:
-    """Return changed graphs that the model takes, each with its margin: the lower, the better."""
-    made: list[tuple[float, Counterfactual, _Candidate]] = []
-    target = model.targets_[0]
+    """Return changed graphs that are valid for the model, each with its margin; lower is better.
+
+    The predicted class has changed only if its score is larger by more than rounding errors.
+    """
+    classes = model.targets_[0].classes
     with warnings.catch_warnings():  # the graph as a whole has been warned about
         warnings.simplefilter("ignore", FDGNNWarning)
-        valid = model.valid_graphs([_as_graph(each.thing, graph, model) for each in edits])
-        scores = _scores(model, valid.graphs)
+        valid = model.valid_graphs([_as_graph(each, graph, model) for each in edits])
+    scores = _scores(model, valid.graphs)
+    rounding = _ROUNDING * float(np.abs([*start, *scores.ravel()]).max())
+    made: list[tuple[float, Counterfactual, _Candidate]] = []
     for row, changed, each in zip(valid.rows.tolist(), valid.graphs, scores, strict=True):
-        score, candidate = float(each[own]), edits[row]
-        if target.classes is None:
-            prediction, margin, flips = score, -abs(score - before), False
+        score, effect = float(each[own]), float(each[own] - start[own])
+        winner = own if each.max() <= each[own] + rounding else int(each.argmax())
+        if classes is None:
+            prediction, margin, flips = score, -abs(effect), False
         else:
-            winner = int(each.argmax())
-            prediction = target.classes[winner : winner + 1].tolist()[0]
+            prediction = classes[winner : winner + 1].tolist()[0]
             rival = np.delete(each, own).max() if wanted is None else each[wanted]
             margin = score - float(rival)
             flips = winner != own if wanted is None else winner == wanted
         smiles = changed.smiles and changed.smiles.text
-        one = Counterfactual(
-            candidate.changes, changed, smiles, prediction, score, score - before, flips
-        )
-        made.append((margin, one, candidate))
+        one = Counterfactual(edits[row].changes, changed, smiles, prediction, score, effect, flips)
+        made.append((margin, one, edits[row]))
     return made
 
 
@@ -182,39 +193,22 @@ def _scores(model: Any, graphs: Any) -> Floats:
         return np.asarray(model.outputs(graphs) @ signs_of(model).T)
 
 
-def _in_domain_first(model: Any, chosen: list[Counterfactual]) -> list[Counterfactual]:
-    """Sort counterfactuals: those out of domain come last, with the reason."""
-    if not chosen:
-        return []
-    why = model.out_of_domain([one.graph for one in chosen])
-    told = [replace(one, out_of_domain=why.get(i)) for i, one in enumerate(chosen)]
-    return sorted(told, key=lambda one: one.out_of_domain is not None)
-
-
-def _new(edits: Iterator[_Candidate], seen: set[Any]) -> Iterator[_Candidate]:
-    """Yield edits that have not been seen before, up to a limit."""
-    n = 0
-    for one in edits:
-        if one.key is not None and one.key in seen:
-            continue
-        seen.add(one.key)
+def _new(edits: Iterator[_Candidate], seen: set[str | None]) -> Iterator[_Candidate]:
+    """Yield edits up to a limit, and of equal molecules the first."""
+    new = (one for one in edits if one.smiles is None or one.smiles not in seen)
+    for one in islice(new, _MOST_EDITS):
+        seen.add(one.smiles)
         yield one
-        n += 1
-        if n == _MOST_EDITS:
-            return
 
 
-def _as_graph(thing: Any, graph: Graph, model: Any) -> Any:
+def _as_graph(one: _Candidate, graph: Graph, model: Any) -> Any:
     """Return a changed molecule as a graph with the descriptors of the first one."""
-    if isinstance(thing, Graph):
-        return thing
-    smiles = _chem().MolToSmiles(thing)
-    if graph.descriptors is None:
-        return smiles
+    if one.smiles is None or graph.descriptors is None:
+        return one.smiles or one.thing
     try:
-        return replace(as_batch([smiles], like=model)[0], descriptors=graph.descriptors)
-    except GraphError:  # the model's reading refuses it, which the caller finds again
-        return smiles
+        return replace(as_batch([one.smiles], like=model)[0], descriptors=graph.descriptors)
+    except GraphError:  # the model's schema rejects it, which the caller finds again
+        return one.smiles
 
 
 # ---------------------------------------------------------------------- graphs
@@ -225,7 +219,7 @@ def _edited_graphs(model: Any, start: _Candidate) -> Iterator[_Candidate]:
     graph: Graph = start.thing
 
     def changed(words: str, other: Graph) -> _Candidate:
-        return _Candidate((*start.changes, words), other, None)
+        return _Candidate((*start.changes, words), other)
 
     n, arcs = int(graph.n_vertices or 0), np.asarray(graph.edge_index)
     for v in range(n if n > 1 else 0):
@@ -234,8 +228,14 @@ def _edited_graphs(model: Any, start: _Candidate) -> Iterator[_Candidate]:
     for u, v in sorted(edges):
         yield changed(f"edge {u}-{v} removed", without_edge(graph, u, v))
     if graph.labels is not None:
+        # The labels of the training graphs; if there are many, only those of the graph.
+        known = [getattr(fitted.encoder, "vocabulary_", None) for fitted in model.estimators_]
+        vocabulary = next((list(each) for each in known if each is not None), [])
+        if len(vocabulary) > _MOST_LABELS:
+            own = dict.fromkeys(graph.labels.tolist())
+            vocabulary = [label for label in own if label in set(vocabulary)]
         for v, old in enumerate(graph.labels.tolist()):
-            for new in _vocabulary(model, graph):
+            for new in vocabulary:
                 if new != old:
                     labels = graph.labels.copy()
                     labels[v] = new
@@ -245,16 +245,6 @@ def _edited_graphs(model: Any, start: _Candidate) -> Iterator[_Candidate]:
         for v in range(n if graph.directed else u):
             if u != v and not {(u, v), (v, u)} & edges:
                 yield changed(f"edge {v}-{u} added", _with_edge(graph, v, u))
-
-
-def _vocabulary(model: Any, graph: Graph) -> list[Any]:
-    """Return the labels that the model knows; of many, those of the graph."""
-    known = [getattr(fitted.encoder, "vocabulary_", None) for fitted in model.estimators_]
-    words = next((list(each) for each in known if each is not None), [])
-    if len(words) <= _MOST_LABELS:
-        return words
-    assert graph.labels is not None
-    return [label for label in dict.fromkeys(graph.labels.tolist()) if label in set(words)]
 
 
 def _with_edge(graph: Graph, u: int, v: int) -> Graph:
@@ -278,16 +268,8 @@ def _chem() -> Any:
     return require("rdkit.Chem", "chem", "Counterfactuals of molecules")
 
 
-def _molecule(smiles: str) -> Any:
-    return _chem().MolFromSmiles(smiles)
-
-
-def _key(thing: Any) -> Any:
-    return None if isinstance(thing, Graph) else _chem().MolToSmiles(thing)
-
-
 def _edited_molecules(start: _Candidate) -> Iterator[_Candidate]:
-    """Yield a molecule after each single change that leaves a valid molecule in one piece."""
+    """Yield a molecule after each single change that leaves a valid, connected molecule."""
     Chem = _chem()
     with require("rdkit.rdBase", "chem", "Counterfactuals of molecules").BlockLogs():
         pieces = len(Chem.GetMolFrags(start.thing))

@@ -50,25 +50,25 @@ def draw_explanation(
     title: str | None = None,
     format: str | None = None,
 ) -> Any:
-    """Draw a graph, its vertices colored by their contributions, relative to the graph's mean.
+    """Draw a graph with its vertices colored by their attributions, relative to the graph's mean.
 
-    Where the explanation has edge effects, the edges are colored by them, on their own scale. Where
-    it has groups, the graph is drawn again beside it, colored by what the score loses without each
-    vertex, and without each group.
+    Edge effects, if the explanation has them, are colors of edges, on their own scale. With groups,
+    there are two more views: the changes of the score without each vertex, and without each group.
 
     Parameters
     ----------
-    graph : Graph, or whatever `as_batch` takes a list of
+    graph : Graph, or object that `as_batch` accepts in a list
         The graph that was explained.
     explanation : Explanation
     path : path or file, optional
-        Where to write the picture; the ending decides on PNG, SVG or PDF, unless `format` does.
+        File for the picture; the suffix selects PNG, SVG or PDF, unless `format` is given.
     ax : matplotlib Axes, optional
-        Where to draw the contributions, in place of a new figure.
+        Axes for the attributions, instead of a new figure.
     labels : sequence, optional
-        What to write on the vertices; by default their labels, if they have any.
+        Texts on the vertices; by default their labels, if they have any.
     title : str, optional
-        By default what was explained, and its score. Formulas between dollars are typeset.
+        By default the explained class or target, and its score. Formulas between dollar signs are
+        typeset.
     format : str, optional
         "png", "svg" or "pdf".
 
@@ -77,17 +77,29 @@ def draw_explanation(
     matplotlib Axes
         The first, if there are several.
     """
-    mpl = _matplotlib()
+    check_networkx()
+    for part in ("collections", "colors", "figure"):
+        require(f"matplotlib.{part}", "plot", "Pictures")
+    mpl = require("matplotlib", "plot", "Pictures")
     batch = as_batch([graph])
     _check_size(explanation, batch.n_vertices)
     places = place_vertices(batch[0])
     views = views_of(explanation)[: None if ax is None else 1]
-    axes = _new_axes(mpl, places, explanation, len(views)) if ax is None else [ax]
+    axes = [ax]
+    if ax is None:  # axes side by side in a new figure
+        width, height = np.clip(_INCHES * (np.ptp(places, axis=0) + 2 * _MARGIN), (4.5, 3.4), 14)
+        bars = 1.2 if explanation.edge_effects is None else 2.4
+        size = (len(views) * (width + bars), height + (0.8 if len(views) > 1 else 0.0))
+        figure = mpl.figure.Figure(figsize=size, layout="constrained")
+        axes = list(np.atleast_1d(figure.subplots(1, len(views))))
+    low, high = places.min(axis=0) - _MARGIN, places.max(axis=0) + _MARGIN
     shown = batch.labels if labels is None else labels
     for one, view in zip(axes, views, strict=True):
         _draw_edges(mpl, one, batch, places, explanation, effects=view is views[0])
         _draw_vertices(mpl, one, places, view, shown)
-        _finish_axes(one, places)
+        one.set_aspect("equal")
+        one.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+        one.set_axis_off()
         if len(views) > 1:
             one.set_title(f"{view.what}\n{literal(view.colors)}", fontsize="medium")
     heading = literal(_title(explanation)) if title is None else title
@@ -103,66 +115,63 @@ def draw_molecule(
     path: str | os.PathLike[str] | None = None,
     *,
     title: str | None = None,
+    format: str | None = None,
 ) -> bytes:
-    """Draw a molecule by RDKit, its atoms colored by their contributions, relative to the mean.
+    """Draw a molecule by RDKit with its atoms colored by attributions, relative to the mean.
 
-    Where the explanation has groups, the molecule is drawn again beside it, colored by what the
-    score loses without each atom, and without each group.
+    With groups, there are two more views: the changes of the score without each atom, and without
+    each group.
 
     Parameters
     ----------
     smiles : str
-        As read: atoms are counted in the order of the SMILES, hydrogens are implicit.
+        The SMILES as read: atoms are counted in its order, hydrogens are implicit.
     explanation : Explanation
     path : path, optional
-        Where to write the picture, ``.svg`` or ``.png``.
+        File for the picture, ``.svg`` or ``.png``.
     title : str, optional
-        By default what was explained, and its score.
+        By default the explained class or target, and its score.
+    format : str, optional
+        "png" or "svg"; by default the suffix of `path`, or "svg".
 
     Returns
     -------
     bytes
-        The picture: PNG if `path` ends so, else SVG.
+        The picture.
     """
-    ending = "" if path is None else Path(path).suffix.lower()
-    if ending not in ("", ".svg", ".png"):
-        raise ValueError(f"a molecule is drawn as .svg or .png, not as {ending!r}")
-    found = _molecule_picture(smiles, explanation, ending, title)
+    kind = format or ("svg" if path is None else Path(path).suffix.lower().removeprefix("."))
+    if kind not in ("svg", "png"):
+        raise ValueError(f"a molecule is drawn as .svg or .png, not as {'.' + kind!r}")
+    Chem, canvases = _rdkit()
+    molecule = Chem.MolFromSmiles(smiles)
+    if molecule is None:
+        raise GraphError(f"the SMILES {smiles[:60]!r} cannot be parsed")
+    _check_size(explanation, molecule.GetNumAtoms())
+    draw = canvases.MolDraw2DCairo if kind == "png" else canvases.MolDraw2DSVG
+    heading = _title(explanation) if title is None else title
+    canvas = _draw_views(draw, molecule, views_of(explanation, "atom"), heading)
+    canvas.FinishDrawing()
+    found: Any = canvas.GetDrawingText()
+    if not isinstance(found, bytes):  # RDKit's SVG declares itself Latin-1
+        found = found.encode("latin-1", "xmlcharrefreplace")
     if path is not None:
         Path(path).write_bytes(found)
-    return found
+    return bytes(found)
 
 
 def picture(
     graph: Graph, explanation: Explanation, ending: str, labels: Sequence[Any] | None = None
 ) -> bytes:
     """Return a picture of an explained graph, ``.svg`` or ``.png``, a molecule as a molecule."""
+    kind = ending.removeprefix(".")
     if graph.smiles is not None:
         try:
-            return _molecule_picture(graph.smiles.text, explanation, ending)
+            return draw_molecule(graph.smiles.text, explanation, format=kind)
         except GraphError:  # bonds are vertices of their own, which a molecule cannot show
             pass
     file = io.BytesIO()
-    draw_explanation(graph, explanation, file, labels=labels, format=ending.removeprefix("."))
+    draw_explanation(graph, explanation, file, labels=labels, format=kind)
     return file.getvalue()
-
-
-def _molecule_picture(
-    smiles: str, explanation: Explanation, ending: str, title: str | None = None
-) -> bytes:
-    Chem, canvases = _rdkit()
-    molecule = Chem.MolFromSmiles(smiles)
-    if molecule is None:
-        raise GraphError(f"the SMILES {smiles[:60]!r} cannot be parsed")
-    _check_size(explanation, molecule.GetNumAtoms())
-    kind = canvases.MolDraw2DCairo if ending == ".png" else canvases.MolDraw2DSVG
-    heading = _title(explanation) if title is None else title
-    views = views_of(explanation, "atom")
-    canvas = _draw_views(kind, molecule, views, heading)
-    canvas.FinishDrawing()
-    text = canvas.GetDrawingText()
-    # RDKit's SVG declares itself Latin-1.
-    return text if isinstance(text, bytes) else text.encode("latin-1", "xmlcharrefreplace")
 
 
 # ---------------------------------------------------------------------- shared
@@ -191,22 +200,6 @@ def _limit(values: Floats) -> float:
 
 
 # ---------------------------------------------------------------------- any graph
-
-
-def _new_axes(mpl: Any, places: Floats, explanation: Explanation, n: int) -> list[Any]:
-    """Axes side by side in a new figure."""
-    width, height = np.clip(_INCHES * (np.ptp(places, axis=0) + 2 * _MARGIN), (4.5, 3.4), 14)
-    bars = 1.2 if explanation.edge_effects is None else 2.4
-    size = (n * (width + bars), height + (0.8 if n > 1 else 0.0))
-    axes = mpl.figure.Figure(figsize=size, layout="constrained").subplots(1, n)
-    return list(np.atleast_1d(axes))
-
-
-def _finish_axes(ax: Any, places: Floats) -> None:
-    low, high = places.min(axis=0) - _MARGIN, places.max(axis=0) + _MARGIN
-    ax.set_aspect("equal")
-    ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-    ax.set_axis_off()
 
 
 def _draw_edges(
@@ -264,13 +257,6 @@ def _colormap(mpl: Any) -> Any:
     return mpl.colors.LinearSegmentedColormap.from_list("against and for", COLORS)
 
 
-def _matplotlib() -> Any:
-    check_networkx()
-    for part in ("collections", "colors", "figure"):
-        require(f"matplotlib.{part}", "plot", "Pictures")
-    return require("matplotlib", "plot", "Pictures")
-
-
 # ---------------------------------------------------------------------- molecules
 
 
@@ -283,7 +269,19 @@ def _draw_views(kind: Any, molecule: Any, views: Sequence[View], heading: str) -
     canvas = kind(width * len(views), _HEAD + _CANVAS[1], _CANVAS[0], height)
     for i, view in enumerate(views):
         canvas.SetOffset(i * width, _HEAD)
-        _draw_atoms(canvas, molecule, view)
+        limit = _limit(view.values)
+        colors = {v: _color(value / limit) for v, value in enumerate(view.values.tolist())}
+        options = canvas.drawOptions()
+        options.useBWAtomPalette()  # colors show what atoms add, not which element they are
+        options.highlightRadius = 0.42
+        options.fillHighlights = True
+        _rdkit()[1].PrepareAndDrawMolecule(
+            canvas,
+            molecule,
+            highlightAtoms=list(colors),
+            highlightAtomColors=colors,
+            highlightBonds=[],
+        )
     canvas.SetOffset(0, 0)
     canvas.SetFillPolys(True)
     canvas.SetColour((1.0, 1.0, 1.0))
@@ -297,23 +295,6 @@ def _draw_views(kind: Any, molecule: Any, views: Sequence[View], heading: str) -
             _write(canvas, view.what, middle, below + 16, 21, _CENTERED)
             _write(canvas, view.colors, middle, below + 42, 17, _CENTERED)
     return canvas
-
-
-def _draw_atoms(canvas: Any, molecule: Any, view: View) -> None:
-    _, canvases = _rdkit()
-    limit = _limit(view.values)
-    colors = {i: _color(value / limit) for i, value in enumerate(view.values.tolist())}
-    options = canvas.drawOptions()
-    options.useBWAtomPalette()  # colors show what atoms add, not which element they are
-    options.highlightRadius = 0.42
-    options.fillHighlights = True
-    canvases.PrepareAndDrawMolecule(
-        canvas,
-        molecule,
-        highlightAtoms=list(colors),
-        highlightAtomColors=colors,
-        highlightBonds=[],
-    )
 
 
 def _draw_bar(canvas: Any, view: View, x: int, y: int) -> None:
@@ -347,7 +328,7 @@ def _write(
 
 
 def _color(share: float) -> tuple[float, float, float]:
-    """The scale's color at -1 to 1, as red, green and blue from 0 to 1."""
+    """Return the scale's color at -1 to 1, as red, green and blue from 0 to 1."""
     stops = np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in COLORS]) / 255
     at = np.linspace(-1, 1, len(COLORS))
     red, green, blue = (float(np.interp(share, at, channel)) for channel in stops.T)
@@ -361,7 +342,7 @@ def _rdkit() -> tuple[Any, Any]:
 
 # ---------------------------------------------------------------------- what is shown
 
-SCALE = "contribution relative to the graph's mean"
+SCALE = "attribution relative to the graph's mean"
 
 
 @dataclass(frozen=True, eq=False)
@@ -387,46 +368,46 @@ class View:
 
 
 def views_of(explanation: Explanation, vertex: str = "vertex") -> list[View]:
-    """Return the views of an explanation: contributions, and, with groups, leave-out effects.
+    """Return the views of an explanation: attributions, and, with groups, leave-out effects.
 
     `vertex` is what a vertex is called; those of molecules are atoms.
     """
     score = "score" if explanation.of_class else "value"
-    found = [
+    views = [
         View(
-            f"What each {vertex} adds to the {score}",
+            f"Attribution of each {vertex} to the {score}",
             f"red: more than the mean {vertex}, blue: less",
             SCALE,
             ("relative", "to mean"),
             relative(explanation),
         )
     ]
+    effects = []
     if explanation.vertex_effects is not None:
-        found.append(_lost(score, f"each {vertex}", explanation.vertex_effects))
+        effects.append((f"each {vertex}", explanation.vertex_effects, ""))
     if explanation.groups:
         most = max(explanation.groups, key=lambda group: abs(group.effect))
-        most_of_all = f"; most of all without: {most.name}"
-        found.append(_lost(score, "each group", group_values(explanation), most_of_all))
-    return found
-
-
-def _lost(score: str, what: str, values: Floats, more: str = "") -> View:
-    return View(
-        f"What the {score} loses without {what}",
-        f"red: the {score} falls, blue: it rises{more}",
-        f"{score} lost without {what}",
-        (score, "lost"),
-        values,
-    )
+        more = f"; most of all without: {most.name}"
+        effects.append(("each group", group_values(explanation), more))
+    return views + [
+        View(
+            f"Effect on the {score} of leaving out {what}",
+            f"red: the {score} falls, blue: it rises{more}",
+            f"{score} lost without {what}",
+            (score, "lost"),
+            values,
+        )
+        for what, values, more in effects
+    ]
 
 
 def relative(explanation: Explanation) -> Floats:
-    """Contributions relative to their mean: what all vertices add alike tells nothing about one."""
+    """Return attributions relative to their mean, because a common constant is arbitrary."""
     return np.asarray(explanation.vertices - explanation.vertices.mean())
 
 
 def group_values(explanation: Explanation) -> Floats:
-    """Return for each vertex the effect of its group; of several, the largest in size."""
+    """Return for each vertex the effect of its group; if it has several, the largest effect."""
     values = np.zeros(len(explanation.vertices))
     for group in sorted(explanation.groups, key=lambda group: abs(group.effect)):
         values[group.vertices] = group.effect
@@ -440,9 +421,13 @@ def place_vertices(graph: Graph) -> Floats:
     """Return places (n_vertices, 2) in units of a typical edge; equal graphs have equal places."""
     check_networkx()
     batch = GraphBatch.from_graphs([graph])
-    n, edges = batch.n_vertices, _edges(batch)
+    n = batch.n_vertices
+    # Pairs (2, n_edges) of different neighbors, each once, in the order of the smaller one: neither
+    # weights nor directions nor self-loops move a vertex.
+    v, u = np.repeat(np.arange(n), np.diff(batch.indptr)), batch.neighbors
+    pairs = np.unique((np.minimum(u, v) * n + np.maximum(u, v))[u != v])
+    edges: Ints = np.array(np.divmod(pairs, n))
     n_parts, part_of = connected_components(_matrix(n, edges), directed=False)
-    result = np.empty((n, 2))
     parts, places = [np.flatnonzero(part_of == p) for p in range(n_parts)], []
     # The optimizer's vectors are tiny: threads of BLAS would only wait for each other, and where
     # other programs keep the cores busy they wait most of the time.
@@ -451,24 +436,14 @@ def place_vertices(graph: Graph) -> Floats:
             within = np.searchsorted(part, edges[:, part_of[edges[0]] == p])
             places.append(_place_part(len(part), within.tobytes()))
     corners = _packed(np.array([part.max(axis=0) for part in places]) + _GAP)
+    result = np.empty((n, 2))
     for part, own, corner in zip(parts, places, corners, strict=True):
         result[part] = own + corner
     return result
 
 
-def _edges(batch: GraphBatch) -> Ints:
-    """Pairs (2, n_edges) of different neighbors, each once, in the order of the smaller one.
-
-    Neither weights nor directions nor self-loops move a vertex.
-    """
-    n = batch.n_vertices
-    v, u = np.repeat(np.arange(n), np.diff(batch.indptr)), batch.neighbors
-    pairs = np.unique((np.minimum(u, v) * n + np.maximum(u, v))[u != v])
-    return np.array(np.divmod(pairs, n))
-
-
 def _matrix(n: int, edges: Ints) -> sp.csr_array:
-    """The adjacency matrix, above the diagonal."""
+    """Return the adjacency matrix, above the diagonal."""
     return sp.csr_array((np.ones(edges.shape[1]), (edges[0], edges[1])), shape=(n, n))
 
 
@@ -485,43 +460,29 @@ def _place_part(n: int, edges: bytes) -> Floats:
     """
     if n == 1:
         return np.zeros((1, 2))
+    import networkx as nx
+
     ends = np.frombuffer(edges, dtype=np.int64).reshape(2, -1)
-    places = _lying((_place_exactly if n <= EXACT_UP_TO else _place_fast)(_matrix(n, ends)))
+    A = _matrix(n, ends)
+    if n <= EXACT_UP_TO:  # distances become numbers of edges
+        # SciPy computes the distances for the layout ten times faster than networkx.
+        distances = shortest_path(A, directed=False, unweighted=True).tolist()
+        rows = {v: dict(enumerate(row)) for v, row in enumerate(distances)}
+        by_vertex = nx.kamada_kawai_layout(nx.empty_graph(n), dist=rows)
+    else:  # many vertices are placed by forces between them
+        by_vertex = nx.spring_layout(nx.from_scipy_sparse_array(A), seed=0)
+    places = np.array([by_vertex[v] for v in range(n)])
+    # The longest direction is turned, without mirroring, so that it is from left to right.
+    _, _, axes = np.linalg.svd(places - places.mean(axis=0), full_matrices=False)
+    if np.linalg.det(axes) < 0:
+        axes[1] *= -1
+    places = places @ axes.T
     lengths = np.linalg.norm(np.subtract(*places[ends]), axis=1)
     return np.asarray((places - places.min(axis=0)) / (np.median(lengths) or 1.0))
 
 
-def _place_exactly(A: sp.csr_array) -> Floats:
-    """Place vertices so that distances are numbers of edges."""
-    import networkx as nx
-
-    # SciPy computes the distances for the layout ten times faster than networkx.
-    distances = shortest_path(A, directed=False, unweighted=True).tolist()
-    by_vertex = nx.kamada_kawai_layout(
-        nx.empty_graph(len(distances)),
-        dist={v: dict(enumerate(row)) for v, row in enumerate(distances)},
-    )
-    return np.array([by_vertex[v] for v in range(len(distances))])
-
-
-def _place_fast(A: sp.csr_array) -> Floats:
-    """Place many vertices by forces between them."""
-    import networkx as nx
-
-    by_vertex = nx.spring_layout(nx.from_scipy_sparse_array(A), seed=0)
-    return np.array([by_vertex[v] for v in range(A.shape[0])])
-
-
-def _lying(places: Floats) -> Floats:
-    """Turn a part so that its longest direction is from left to right."""
-    _, _, axes = np.linalg.svd(places - places.mean(axis=0), full_matrices=False)
-    if np.linalg.det(axes) < 0:  # turned, but not mirrored
-        axes[1] *= -1
-    return np.asarray(places @ axes.T)
-
-
 def _packed(sizes: Floats) -> Floats:
-    """Lower left corners of rectangles (n, 2) in rows, the highest first, none overlapping."""
+    """Return lower left corners (n, 2) of rectangles, packed in rows with the highest first."""
     width = max(sizes[:, 0].max(), np.sqrt(_WIDTH_TO_HEIGHT * sizes.prod(axis=1).sum()))
     corners = np.empty_like(sizes)
     x = y = row_height = 0.0

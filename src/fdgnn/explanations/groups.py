@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -33,14 +33,14 @@ class ExplainedGroup(VertexGroup):
 
     Attributes
     ----------
-    contribution : float
-        The contributions of its vertices, added up.
+    attribution : float
+        The attributions of its vertices, added up.
     effect : float
         By how much the score falls if the group is taken away, with all edges at its vertices.
         Effects of several groups do not add up.
     """
 
-    contribution: float
+    attribution: float
     effect: float
 
 
@@ -49,67 +49,67 @@ GroupsOfGraph = Mapping[str, Any] | Sequence[VertexGroup]
 
 def checked_groups(given: Sequence[GroupsOfGraph], graphs: GraphBatch) -> list[list[VertexGroup]]:
     """Return the groups of each graph, or raise an error that names graph and group."""
-    _check_entries(given, len(graphs))
+    check_entries(given, len(graphs))
+    found = []
     sizes = np.diff(graphs.vertex_offsets).tolist()
-    return [
-        [_checked(g, *pair, size) for pair in _named(own)]
-        for g, (own, size) in enumerate(zip(given, sizes, strict=True))
-    ]
+    for g, (own, size) in enumerate(zip(given, sizes, strict=True)):
+        pairs = own.items() if isinstance(own, Mapping) else [(x.name, x.vertices) for x in own]
+        groups = []
+        for name, vertices in pairs:
+            numbers = np.asarray(vertices)
+            if numbers.ndim != 1 or len(numbers) == 0 or numbers.dtype.kind not in "iu":
+                reason = f"its group {str(name)!r} is not a list of vertices, counted from 0"
+                raise GraphError(reason, g)
+            numbers = np.unique(numbers.astype(np.int64))
+            wrong = numbers[(numbers < 0) | (numbers >= size)]
+            if len(wrong):
+                reason = f"its group {str(name)!r} has vertex {wrong[0]}, but there are {size} "
+                raise GraphError(f"{reason}vertices", g)
+            groups.append(VertexGroup(str(name), numbers))
+        found.append(groups)
+    return found
 
 
-def groups_of_some(
-    given: Sequence[GroupsOfGraph], rows: Sequence[int], n_graphs: int
-) -> list[GroupsOfGraph]:
-    """Return the groups of some of so many graphs."""
-    _check_entries(given, n_graphs)
-    return [given[row] for row in rows]
-
-
-def _check_entries(given: Sequence[GroupsOfGraph], n_graphs: int) -> None:
+def check_entries(given: Sequence[GroupsOfGraph], n_graphs: int) -> None:
+    """Raise ValueError unless there is an entry for each graph."""
     one = isinstance(given, str | Mapping)
     if one or len(given) != n_graphs:
         found = type(given).__name__ if one else f"{len(given)} entries"
         raise ValueError(f"groups has {found}; expected an entry for each of {n_graphs} graphs")
 
 
-def _named(own: GroupsOfGraph) -> list[tuple[str, Any]]:
-    if isinstance(own, Mapping):
-        return [(str(name), vertices) for name, vertices in own.items()]
-    return [(group.name, group.vertices) for group in own]
-
-
-def _checked(graph: int, name: str, vertices: Any, n_vertices: int) -> VertexGroup:
-    numbers = np.asarray(vertices)
-    if numbers.ndim != 1 or len(numbers) == 0 or numbers.dtype.kind not in "iu":
-        raise GraphError(f"its group {name!r} is not a list of vertices, counted from 0", graph)
-    numbers = np.unique(numbers.astype(np.int64))
-    wrong = numbers[(numbers < 0) | (numbers >= n_vertices)]
-    if len(wrong):
-        reason = f"its group {name!r} has vertex {wrong[0]}, but there are {n_vertices} vertices"
-        raise GraphError(reason, graph)
-    return VertexGroup(name, numbers)
-
-
 def without_vertices(graph: Graph, gone: Ints) -> Graph:
     """Return the graph without some vertices and all edges at them."""
     kept = np.ones(int(graph.n_vertices or 0), dtype=bool)
     kept[gone] = False
-    arcs = np.asarray(graph.edge_index)
-    left = kept[arcs].all(axis=0)
+    return _part(graph, kept, kept[np.asarray(graph.edge_index)].all(axis=0))
+
+
+def without_edge(graph: Graph, u: int, v: int) -> Graph:
+    """Return the graph without an edge, both ways if it is undirected."""
+    source, end = np.asarray(graph.edge_index)
+    gone = (source == u) & (end == v)
+    if not graph.directed:
+        gone |= (source == v) & (end == u)
+    return _part(graph, np.ones(int(graph.n_vertices or 0), dtype=bool), ~gone)
+
+
+def _part(graph: Graph, vertices: Array, arcs: Array) -> Graph:
+    """Return the part of a graph that has these vertices and arcs, both masks."""
 
     def some(values: Any, which: Array) -> Any:
         return None if values is None else values[which]
 
-    return Graph(
-        (np.cumsum(kept) - 1)[arcs[:, left]],
-        n_vertices=int(kept.sum()),
-        labels=some(graph.labels, kept),
-        features=some(graph.features, kept),
-        weights=some(graph.weights, left),
-        directed=graph.directed,
-        edge_labels=some(graph.edge_labels, left),
-        descriptors=graph.descriptors,
-        smiles=graph.smiles and graph.smiles._replace(atoms=graph.smiles.atoms[kept]),
+    return replace(
+        graph,
+        edge_index=(np.cumsum(vertices) - 1)[np.asarray(graph.edge_index)[:, arcs]],
+        n_vertices=int(vertices.sum()),
+        labels=some(graph.labels, vertices),
+        features=some(graph.features, vertices),
+        weights=some(graph.weights, arcs),
+        edge_labels=some(graph.edge_labels, arcs),
+        smiles=graph.smiles and graph.smiles._replace(atoms=graph.smiles.atoms[vertices]),
+        vertex_names=None,
     )
 
 
@@ -117,10 +117,10 @@ def without_vertices(graph: Graph, gone: Ints) -> Graph:
 
 
 def connected_parts(graph: Graph) -> list[VertexGroup]:
-    """Return the parts of a graph that single edges hold together.
+    """Divide a graph into blocks and branches, at the edges that alone connect its parts.
 
-    A *block* is what stays connected whichever one of its edges is cut, such as rings that share
-    an edge. What is in no block is a *branch*: the trees that hang on blocks and between them.
+    A *block* stays connected when any one of its edges is removed, such as rings that share an
+    edge. All other vertices are in *branches*, the trees attached to blocks and between them.
     """
     A = GraphBatch.from_graphs([graph]).adjacency()
     A = sp.csr_array((np.ones(A.nnz), A.indices, A.indptr), shape=A.shape)
@@ -128,10 +128,11 @@ def connected_parts(graph: Graph) -> list[VertexGroup]:
     numbers, sizes = np.unique(block, return_counts=True)
     blocks = [np.flatnonzero(block == number) for number in numbers[sizes > 1]]
     alone = np.flatnonzero(np.isin(block, numbers[sizes == 1]))
-    return [
-        *(VertexGroup(f"block of {len(own)} vertices", own) for own in blocks),
-        *(VertexGroup(_branch_name(own), own) for own in connected_pieces(A, alone)),
-    ]
+    found = [VertexGroup(f"block of {len(own)} vertices", own) for own in blocks]
+    for own in connected_pieces(A, alone):
+        name = f"vertex {own[0]}" if len(own) == 1 else f"branch of {len(own)} vertices"
+        found.append(VertexGroup(name, own))
+    return found
 
 
 def connected_pieces(A: sp.csr_array, vertices: Ints) -> list[Ints]:
@@ -140,49 +141,31 @@ def connected_pieces(A: sp.csr_array, vertices: Ints) -> list[Ints]:
     return [vertices[number == piece] for piece in range(n)]
 
 
-def _branch_name(vertices: Ints) -> str:
-    return f"vertex {vertices[0]}" if len(vertices) == 1 else f"branch of {len(vertices)} vertices"
-
-
 def _blocks(A: sp.csr_array) -> Ints:
-    """Number of each vertex' block: its vertex that is nearest to the root of a spanning tree.
+    """Return the number of each vertex' part of a graph without its bridges.
 
-    An edge that is not in the tree closes a cycle, so that all on the way between its ends, up
-    the tree, is one block.
+    Each edge outside of a spanning tree has a random number, and each edge of the tree the
+    exclusive or of those whose cycles it is on. A bridge is on no cycle: it has 0.
     """
-    parent, depth = _spanning_tree(A)
-    top = np.arange(len(parent))
-
-    def highest(v: int) -> int:
-        while top[v] != v:
-            top[v] = top[top[v]]
-            v = int(top[v])
-        return v
-
-    for u, v in zip(*sp.triu(A, 1).nonzero(), strict=True):
-        if parent[u] == v or parent[v] == u:
-            continue
-        u, v = highest(int(u)), highest(int(v))
-        while u != v:
-            u, v = (u, v) if depth[u] >= depth[v] else (v, u)
-            top[u] = parent[u]
-            u = highest(int(parent[u]))
-    return np.array([highest(v) for v in range(A.shape[0])])
-
-
-def _spanning_tree(A: sp.csr_array) -> tuple[Ints, Ints]:
-    """Parents and depths in a tree from a root beside the graph, joined to each component once."""
     n = A.shape[0]
     _, first = np.unique(connected_components(A, directed=False)[1], return_index=True)
     sources, ends = A.nonzero()
-    roots: Ints = np.full(len(first), n)
+    roots: Ints = np.full(len(first), n)  # one vertex beside the graph, joined to each component
     arcs = np.concatenate([sources, roots]), np.concatenate([ends, first])
     rooted = sp.csr_array((np.ones(len(arcs[0])), arcs), shape=(n + 1, n + 1))
     order, parent = breadth_first_order(rooted, n, directed=False)
-    depth = np.zeros(n + 1, dtype=np.int64)
-    for v in order[1:].tolist():
-        depth[v] = depth[parent[v]] + 1
-    return parent.astype(np.int64), depth
+    u, v = sp.triu(A, 1).nonzero()
+    outside = (parent[u] != v) & (parent[v] != u)
+    cycles = np.zeros(n + 1, dtype=np.uint64)
+    for end in (u, v):
+        rng = np.random.default_rng(0)  # both ends have the same number
+        numbers = rng.integers(2**64, size=len(u), dtype=np.uint64)
+        np.bitwise_xor.at(cycles, end[outside], numbers[outside])
+    for vertex in order[:0:-1].tolist():
+        cycles[parent[vertex]] ^= cycles[vertex]
+    kept = outside | (cycles[np.where(parent[u] == v, u, v)] != 0)
+    unbroken = sp.csr_array((np.ones(kept.sum()), (u[kept], v[kept])), shape=A.shape)
+    return np.asarray(connected_components(unbroken, directed=False)[1], dtype=np.int64)
 
 
 #: Functional groups by name, those with more atoms before the ones they contain.
@@ -247,19 +230,19 @@ def molecule_groups(
 ) -> list[VertexGroup]:
     """Find the groups of a molecule's atoms.
 
-    These are the matches of the given SMARTS, every ring, every functional group that is not a
-    part of another one (`FUNCTIONAL_GROUPS`), and the connected parts of all other atoms. Groups
-    may share atoms: a lactam's amide lies in its ring.
+    These are the matches of the given SMARTS, every ring, every functional group that is not a part
+    of another one (`FUNCTIONAL_GROUPS`), and the connected parts of all other atoms. Groups may
+    share atoms: the amide of a lactam is in its ring.
 
     Parameters
     ----------
     molecule : str or RDKit Mol
-        Atoms are counted as in the SMILES, from 0; hydrogens are implicit.
+        The molecule. Atoms are counted from 0 in the order of the SMILES; hydrogens are implicit.
     smarts : str or sequence of str
-        Substructures of your own: each a SMARTS, and after a space a name, if it is to have one.
+        Your own groups: each a SMARTS, optionally followed by a space and a name.
     like : fitted model or InputSchema, optional
-        The model to explain. It matters if the model standardizes molecules, since groups are then
-        those of the molecule that results.
+        The model to explain. If it standardizes molecules, groups are those of the standardized
+        molecule.
 
     Returns
     -------
@@ -277,11 +260,33 @@ def molecule_groups(
     ['benzylic', 'benzylic', 'aromatic ring of 6', 'carboxylic acid', 'chain of 2 C']
     """
     mol = _molecule(molecule, like)
-    own = _user_groups(mol, [smarts] if isinstance(smarts, str) else smarts)
-    rings = [VertexGroup(_ring_name(mol, ring), np.sort(ring)) for ring in _rings(mol)]
-    functional = list(_functional(mol))
+    own = [
+        VertexGroup(name_of_smarts(one), np.unique(match))
+        for one in ([smarts] if isinstance(smarts, str) else smarts)
+        for match in mol.GetSubstructMatches(query_of(one))
+    ]
+    rings = []
+    for ring in mol.GetRingInfo().AtomRings():
+        atoms = [mol.GetAtomWithIdx(int(v)) for v in ring]
+        aromatic = "aromatic ring" if all(atom.GetIsAromatic() for atom in atoms) else "ring"
+        others = sorted({atom.GetSymbol() for atom in atoms} - {"C"})
+        beside = f" with {', '.join(others)}" if others else ""
+        rings.append(VertexGroup(f"{aromatic} of {len(ring)}{beside}", np.unique(ring)))
+    # Functional groups, the largest first; none that lies inside another.
+    functional, kept = [], list[set[int]]()
+    for name, pattern in FUNCTIONAL_GROUPS.items():
+        for match in mol.GetSubstructMatches(query_of(pattern)):
+            if not any(set(match) <= other for other in kept):
+                kept.append(set(match))
+                functional.append(VertexGroup(name, np.unique(match)))
+    # Connected parts of the atoms that are in no ring and no functional group.
     taken = {int(v) for group in (*rings, *functional) for v in group.vertices}
-    return [*own, *rings, *functional, *_rest(mol, taken)]
+    left = np.setdiff1d(np.arange(mol.GetNumAtoms()), list(taken))
+    bonds = sp.csr_array(_chem().GetAdjacencyMatrix(mol))
+    chains = [
+        VertexGroup(_chain_name(mol, part.tolist()), part) for part in connected_pieces(bonds, left)
+    ]
+    return [*own, *rings, *functional, *chains]
 
 
 def atom_symbols(molecule: Any) -> list[str]:
@@ -289,62 +294,15 @@ def atom_symbols(molecule: Any) -> list[str]:
     return [atom.GetSymbol() for atom in _molecule(molecule).GetAtoms()]
 
 
-def check_smarts(smarts: Sequence[str]) -> None:
-    """Raise ValueError for the first SMARTS that cannot be parsed."""
-    for one in smarts:
-        _query(one)
-
-
 def name_of_smarts(smarts: str) -> str:
     """Return what follows a SMARTS after a space, or the SMARTS itself."""
-    pattern, name = _pattern_and_name(smarts)
-    return name or pattern
+    return (smarts.split(maxsplit=1) or [""])[-1].strip()
 
 
 def _molecule(molecule: Any, like: Any = None) -> Any:
     schema = schema_of(like)
     reader = MoleculeReader() if schema is None else MoleculeReader.of(schema)
     return reader.molecule(molecule).mol
-
-
-# ---------------------------------------------------------------------- the kinds of groups
-
-
-def _user_groups(mol: Any, smarts: Sequence[str]) -> Iterator[VertexGroup]:
-    for one in smarts:
-        name = name_of_smarts(one)
-        for match in mol.GetSubstructMatches(_query(one)):
-            yield VertexGroup(name, np.unique(match))
-
-
-def _rings(mol: Any) -> list[Any]:
-    return [np.array(ring, dtype=np.int64) for ring in mol.GetRingInfo().AtomRings()]
-
-
-def _ring_name(mol: Any, ring: Any) -> str:
-    atoms = [mol.GetAtomWithIdx(int(v)) for v in ring]
-    aromatic = "aromatic ring" if all(atom.GetIsAromatic() for atom in atoms) else "ring"
-    others = sorted({atom.GetSymbol() for atom in atoms} - {"C"})
-    beside = f" with {', '.join(others)}" if others else ""
-    return f"{aromatic} of {len(ring)}{beside}"
-
-
-def _functional(mol: Any) -> Iterator[VertexGroup]:
-    """Functional groups, the largest first; none that lies inside another."""
-    kept: list[set[int]] = []
-    for name, pattern in FUNCTIONAL_GROUPS.items():
-        for match in mol.GetSubstructMatches(_query(pattern)):
-            if not any(set(match) <= other for other in kept):
-                kept.append(set(match))
-                yield VertexGroup(name, np.unique(match))
-
-
-def _rest(mol: Any, taken: set[int]) -> Iterator[VertexGroup]:
-    """Connected parts of the atoms that are in no ring and no functional group."""
-    left = np.setdiff1d(np.arange(mol.GetNumAtoms()), list(taken))
-    bonds = sp.csr_array(_chem().GetAdjacencyMatrix(mol))
-    for part in connected_pieces(bonds, left):
-        yield VertexGroup(_chain_name(mol, part.tolist()), part)
 
 
 def _chain_name(mol: Any, part: list[int]) -> str:
@@ -354,17 +312,10 @@ def _chain_name(mol: Any, part: list[int]) -> str:
     return f"chain of {len(part)} {symbols[0]}" if len(part) > 1 else f"single {symbols[0]}"
 
 
-# ---------------------------------------------------------------------- RDKit
-
-
-def _pattern_and_name(smarts: str) -> tuple[str, str]:
-    pattern, *name = smarts.split(maxsplit=1) or [""]
-    return pattern, " ".join(name).strip()
-
-
 @cache
-def _query(smarts: str) -> Any:
-    pattern, _ = _pattern_and_name(smarts)
+def query_of(smarts: str) -> Any:
+    """Return the query of a SMARTS, or raise ValueError if it cannot be parsed."""
+    pattern = (smarts.split() or [""])[0]
     with require("rdkit.rdBase", "chem", "Groups of atoms").BlockLogs():
         query = _chem().MolFromSmarts(pattern) if pattern else None
     if query is None:

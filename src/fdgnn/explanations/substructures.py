@@ -34,14 +34,18 @@ from fdgnn.explanations.attributions import (
 )
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.smiles import pharmacophore_names
+from fdgnn.texts import listed
 
 
 def _first_label_in_words(
     encoder: WLCounts, graphs: GraphBatch, channel: str, names: Mapping[str, str]
 ) -> list[str]:
-    """Return the meaning of the first WL label of each vertex, in one channel."""
+    """Return the meaning of the first WL label of each vertex, in one channel.
+
+    `names` is what vertex labels, as text, are called.
+    """
     if channel == "label":
-        return _labels_in_words(graphs, names)
+        return [names.get(text, f"label {text}") for text in _labels(encoder, graphs)]
     if channel == "element" and graphs.labels is not None:
         return [text.split(" ")[0] for text in map(str, graphs.labels.tolist())]
     if channel == "pharmacophore" and graphs.smiles is not None:
@@ -50,33 +54,17 @@ def _first_label_in_words(
     if channel == "vertex":
         return ["any vertex"] * graphs.n_vertices
     if channel.startswith("feature"):
-        return _features_in_words(graphs, channel)
+        assert graphs.features is not None
+        name, _, coarse = channel.partition(", ")
+        if name == "features":
+            return ["all features, in coarse bins"] * graphs.n_vertices
+        column = graphs.features[:, int(name.split()[1])]
+        about = "in the coarse bin of" if coarse else "in the bin of"
+        return [f"{name} {about} {value:.3g}" for value in column.tolist()]
     if channel == encoder._first == "degree":
         return [f"degree {degree}" for degree in degrees(graphs).tolist()]
-    return _structure_in_words(graphs, channel, encoder.n_jobs)
-
-
-def _labels_in_words(graphs: GraphBatch, names: Mapping[str, str]) -> list[str]:
-    """Return the label of each vertex in words; `names` is what labels, as text, are called."""
-    assert graphs.labels is not None
-    texts = [str(label) for label in graphs.labels.tolist()]
-    return [names.get(text, f"label {text}") for text in texts]
-
-
-def _features_in_words(graphs: GraphBatch, channel: str) -> list[str]:
-    """Return in words in which bin a feature of each vertex is."""
-    assert graphs.features is not None
-    name, _, coarse = channel.partition(", ")
-    if name == "features":
-        return ["all features, in coarse bins"] * graphs.n_vertices
-    column = graphs.features[:, int(name.split()[1])]
-    about = "in the coarse bin of" if coarse else "in the bin of"
-    return [f"{name} {about} {value:.3g}" for value in column.tolist()]
-
-
-def _structure_in_words(graphs: GraphBatch, channel: str, n_jobs: int | None) -> list[str]:
-    """Return the bin of one or two numbers that describe the neighborhood of each vertex."""
-    numbers = structure_numbers(graphs, n_jobs)
+    # The bins of one or two numbers that describe the neighborhood of a vertex.
+    numbers = structure_numbers(graphs, encoder.n_jobs)
     numbers["log degree"] = numbers["degree"]
     parts = [
         [_WORDS[name](name, int(bin_)) for bin_ in numbers[name]] for name in channel.split(", ")
@@ -84,19 +72,21 @@ def _structure_in_words(graphs: GraphBatch, channel: str, n_jobs: int | None) ->
     return [" and ".join(words) for words in zip(*parts, strict=True)]
 
 
+def _labels(encoder: WLCounts, graphs: GraphBatch) -> list[str]:
+    """Return the label of each vertex as text, also where labels are columns beside features."""
+    if graphs.labels is not None:
+        return list(map(str, graphs.labels.tolist()))
+    assert graphs.features is not None
+    schema, n = graphs.schema, encoder.graph_kind_.n_label_columns
+    known = range(n) if schema is None else schema.label_columns
+    rows = graphs.features[:, -n:].tolist()
+    return [str(known[row.index(1.0)]) if 1.0 in row else "unknown" for row in rows]
+
+
 def reach(channel: str) -> int:
     """Return how many steps from its vertex the first WL label of a channel sees."""
     found = [steps for part, steps in _REACH.items() if part in channel]
     return max(found, default=0)
-
-
-def edge_reach(channel: str) -> int:
-    """Edges are part of a first WL label if one end is less than so many steps away.
-
-    Triangles are edges between neighbors; all else is told by edges that lead away.
-    """
-    between = "triangles" in channel or "linked pairs" in channel
-    return max(reach(channel), 2 if between else 0)
 
 
 def _whole(name: str, bin_: int) -> str:
@@ -152,7 +142,16 @@ def wl_label_in_words(
 
 def _neighbors(encoder: WLCounts, graph: GraphBatch, first: list[str], vertex: int) -> str:
     """List the neighbors of a vertex, with the labels of the edges to them."""
-    kinds = Counter(_neighbors_one_by_one(encoder, graph, first, vertex))
+    own = range(int(graph.indptr[vertex]), int(graph.indptr[vertex + 1]))
+    way = "from " if graph.directed else ""
+    arcs = [(a, int(graph.neighbors[a]), way) for a in own]
+    if graph.directed:
+        ends = np.repeat(np.arange(graph.n_vertices), np.diff(graph.indptr))
+        leaving = np.flatnonzero(graph.neighbors == vertex)
+        arcs += [(int(a), int(ends[a]), "to ") for a in leaving]
+    labels = graph.edge_labels if encoder.uses_edge_labels else None
+    edges = ["" if labels is None else f" (edge {labels[a]})" for a, _, _ in arcs]
+    kinds = Counter(f"{way}{first[u]}{edge}" for (_, u, way), edge in zip(arcs, edges, strict=True))
     if not kinds:
         return "without neighbors"
     named = [
@@ -161,35 +160,7 @@ def _neighbors(encoder: WLCounts, graph: GraphBatch, first: list[str], vertex: i
     ]
     if len(named) > _MOST_KINDS:
         named = [*named[: _MOST_KINDS - 1], f"{len(named) - _MOST_KINDS + 1} other kinds"]
-    listed = named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
-    return f"{'with arcs' if graph.directed else 'next to'} {listed}"
-
-
-def _neighbors_one_by_one(
-    encoder: WLCounts, graph: GraphBatch, first: list[str], vertex: int
-) -> list[str]:
-    arcs = [(a, int(u), "") for a, u in _entering(graph, vertex)]
-    if graph.directed:
-        arcs = [(a, u, "from ") for a, u, _ in arcs]
-        ends = np.repeat(np.arange(graph.n_vertices), np.diff(graph.indptr))
-        leaving = np.flatnonzero(graph.neighbors == vertex)
-        arcs += [(int(a), int(ends[a]), "to ") for a in leaving]
-    return [f"{way}{first[u]}{_edge(encoder, graph, a)}" for a, u, way in arcs]
-
-
-def _entering(graph: GraphBatch, vertex: int) -> list[tuple[int, int]]:
-    arcs = range(int(graph.indptr[vertex]), int(graph.indptr[vertex + 1]))
-    return [(a, int(graph.neighbors[a])) for a in arcs]
-
-
-def _edge(encoder: WLCounts, graph: GraphBatch, arc: int) -> str:
-    codes, values = graph.edge_label_codes, graph.edge_label_values
-    if not encoder.uses_edge_labels or codes is None or values is None:
-        return ""
-    return f" (edge {values[codes[arc]]})"
-
-
-_Key = tuple[LabelRow, int]  # channel and iteration of a WL label, and the number of a score
+    return f"{'with arcs' if graph.directed else 'next to'} {listed(named)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +179,7 @@ class Substructure:
         The WL iteration.
     weight : float
         What it adds to the score, averaged over all graphs; below 0 it counts against the target.
-    contribution : float
+    attribution : float
         The same, averaged over the graphs that have it.
     n_graphs : int
         How many graphs have it.
@@ -228,7 +199,7 @@ class Substructure:
     channel: str
     iteration: int
     weight: float
-    contribution: float
+    attribution: float
     n_graphs: int
     graph: int
     steps: Ints
@@ -253,28 +224,28 @@ def substructures(
     n_most: int = 10,
     names: Mapping[str, str] | None = None,
 ) -> list[Substructure]:
-    """Find the WL labels that count most for and against each class.
+    """Find the WL labels with the largest attributions for and against each class.
 
     Parameters
     ----------
     model : any model of this library, or FDGNNSearchCV
-        Fitted. Base models without WL features have no substructures; they count in the average
-        only.
+        A fitted model. Base models without WL features have no substructures; they count only in
+        the average.
     graphs : GraphBatch or list of graphs
-        Over these graphs weights are averaged, and examples are taken from them.
+        Graphs over which weights are averaged, and from which examples are taken.
     target : class label, str, int or pair, optional
-        One class; by default all classes, one after the other. (Of two classes, what counts for one
-        counts against the other.) For several targets, the name or the number of one, or a pair of
-        it and a class.
+        A class; by default all classes. (With two classes, what counts for one counts against the
+        other.) For several targets, the name or the number of a target, or a pair of it and a
+        class.
     n_most : int, default=10
-        How many for each class, and how many against it, at most.
+        Maximum number of WL labels for each class, and against it.
     names : mapping, optional
-        What vertex labels, as text, are called: ``{"0": "C", "1": "N"}``.
+        Names for vertex labels, given as text: ``{"0": "C", "1": "N"}``.
 
     Returns
     -------
     list of Substructure
-        For each target those that count for it, the largest weight first, and then those that
+        For each target, the WL labels that count for it, by decreasing weight, and then those that
         count against it. Empty if no base model has WL features.
 
     Examples
@@ -294,19 +265,28 @@ def substructures(
         wanted = [number_of_score(model, target)]
     else:
         wanted = list(range(len(signs_of(model))))
-    writer = _Writer(model, batch, names or {}, position)
     last = wanted[-1]
     rows, found = _occurrences(model, batch, last)
-    told: list[Substructure] = []
+    chosen: list[Substructure] = []
     for number in wanted:
         own = found
         if number != last and model._n_outputs == 1:  # what is for one class is against the other
             own = found._replace(added=-found.added)
         elif number != last:
             rows, own = _occurrences(model, batch, number)
+        classes = model.targets_[0].classes
+        of = position if classes is None else classes[number : number + 1].tolist()[0]
         for sign in (1.0, -1.0):
-            told += writer.told(number, _most(rows, own, sign, 2 * n_most))[:n_most]
-    return told
+            records: dict[Any, Substructure] = {}  # equal substructures are merged
+            for one in _most(model, batch, names or {}, of, rows, own, sign, 2 * n_most):
+                key = (one.words, one.n_graphs, one.graph, one.vertices.tobytes())
+                same = records.get(key)
+                if same is not None:
+                    weight, each = same.weight + one.weight, same.attribution + one.attribution
+                    one = replace(same, weight=weight, attribution=each)
+                records[key] = one
+            chosen += sorted(records.values(), key=lambda one: -abs(one.weight))[:n_most]
+    return chosen
 
 
 # ---------------------------------------------------------------------- counting
@@ -367,15 +347,10 @@ def _of_parts(
 # ---------------------------------------------------------------------- choosing
 
 
-class _Chosen(NamedTuple):
-    row: LabelRow
-    color: int
-    total: float
-    n_graphs: int
-    graph: int
-
-
-def _most(rows: list[LabelRow], found: _Occurrences, sign: float, n_most: int) -> list[_Chosen]:
+def _most(
+    model: Any, graphs: GraphBatch, names: Mapping[str, str], target: Any,
+    rows: list[LabelRow], found: _Occurrences, sign: float, n_most: int,
+) -> list[Substructure]:  # fmt: skip
     """Return the labels that count most for a target (sign 1), or against it (sign -1)."""
     if not rows:
         return []
@@ -391,68 +366,41 @@ def _most(rows: list[LabelRow], found: _Occurrences, sign: float, n_most: int) -
     for i in best[: min(n_most, np.count_nonzero(total > 0))].tolist():
         own = np.arange(starts[i], ends[i])
         same = own[sign * added[own] > 0]  # in graphs in which it counts in this direction
-        example = same[np.lexsort((graph[same], size[same], often[same]))[0]]
-        n_graphs = len(np.unique(graph[own]))
-        first = starts[i]
+        example = int(graph[same[np.lexsort((graph[same], size[same], often[same]))[0]]])
+        weight, n_graphs = sign * float(total[i]), len(np.unique(graph[own]))
+        one, label = graphs[[example]], rows[row[starts[i]]]
+        encoder, vertices = _find_label(model, one, label, int(color[starts[i]]))
+        # Triangles are edges between neighbors; all other first labels follow from outgoing edges.
+        between = "triangles" in label.channel or "linked pairs" in label.channel
+        edge_reach = max(reach(label.channel), 2 if between else 0)
         chosen.append(
-            _Chosen(rows[row[first]], int(color[first]), sign * float(total[i]), n_graphs,
-                    int(graph[example]))
-        )  # fmt: skip
+            Substructure(
+                target=target,
+                words=wl_label_in_words(encoder, one, label, int(vertices[0]), names),
+                channel=label.channel,
+                iteration=label.iteration,
+                weight=weight / len(graphs),
+                attribution=weight / n_graphs,
+                n_graphs=n_graphs,
+                graph=example,
+                steps=steps_from(one, vertices, label.iteration + reach(label.channel)),
+                radius=label.iteration + edge_reach,
+            )
+        )
     return chosen
 
 
-# ---------------------------------------------------------------------- telling
-
-
-class _Writer:
-    """Finds a WL label in its example, and says what it is."""
-
-    def __init__(
-        self, model: Any, graphs: GraphBatch, names: Mapping[str, str], position: int
-    ) -> None:
-        self.target, self.position = model.targets_[0], position
-        self.graphs, self.names = graphs, names
-        self.encoders = [e for fitted in model.estimators_ for e in _wl_encoders(fitted.encoder)]
-
-    def told(self, number: int, chosen: list[_Chosen]) -> list[Substructure]:
-        """Return the records of chosen WL labels; those that say the same become one."""
-        records: dict[Any, Substructure] = {}
-        for one in (self._substructure(number, each) for each in chosen):
-            key = (one.words, one.n_graphs, one.graph, one.vertices.tobytes())
-            same = records.get(key)
-            if same is not None:
-                weight, each = same.weight + one.weight, same.contribution + one.contribution
-                one = replace(same, weight=weight, contribution=each)
-            records[key] = one
-        return sorted(records.values(), key=lambda one: -abs(one.weight))
-
-    def _substructure(self, number: int, chosen: _Chosen) -> Substructure:
-        graph = self.graphs[[chosen.graph]]
-        encoder, own = self._found(graph, chosen)
-        steps = steps_from(graph, own, chosen.row.iteration + reach(chosen.row.channel))
-        classes = self.target.classes
-        return Substructure(
-            target=self.position if classes is None else classes[number : number + 1].tolist()[0],
-            words=wl_label_in_words(encoder, graph, chosen.row, int(own[0]), self.names),
-            channel=chosen.row.channel,
-            iteration=chosen.row.iteration,
-            weight=chosen.total / len(self.graphs),
-            contribution=chosen.total / chosen.n_graphs,
-            n_graphs=chosen.n_graphs,
-            graph=chosen.graph,
-            steps=steps,
-            radius=chosen.row.iteration + edge_reach(chosen.row.channel),
-        )
-
-    def _found(self, graph: GraphBatch, chosen: _Chosen) -> tuple[WLCounts, Ints]:
-        """The encoder that knows the WL label, and the vertices that have it."""
-        for encoder in self.encoders:
-            found = encoder.attribute(graph)
-            for row, colors in zip(found.rows, found.colors, strict=True):
-                own = np.flatnonzero(colors == np.uint64(chosen.color))
-                if row == chosen.row and len(own):
-                    return encoder, own
-        raise AssertionError("a color is not in its own example")
+def _find_label(model: Any, graph: GraphBatch, row: LabelRow, color: int) -> tuple[WLCounts, Ints]:
+    """Return the first encoder that has a WL label in a graph, and the vertices with the label."""
+    return next(
+        (encoder, vertices)
+        for fitted in model.estimators_
+        for encoder in _wl_encoders(fitted.encoder)
+        for found in [encoder.attribute(graph)]
+        for known, colors in zip(found.rows, found.colors, strict=True)
+        for vertices in [np.flatnonzero(colors == np.uint64(color))]
+        if known == row and len(vertices)
+    )
 
 
 def _wl_encoders(encoder: Encoder) -> list[WLCounts]:
@@ -462,7 +410,7 @@ def _wl_encoders(encoder: Encoder) -> list[WLCounts]:
 
 
 def steps_from(graph: GraphBatch, vertices: Ints, at_most: int) -> Ints:
-    """Steps of each vertex of one graph from the nearest of these; -1 for those further away.
+    """Return distances of vertices from the nearest of these; -1 for those further away.
 
     WL labels see along edges and against them.
     """

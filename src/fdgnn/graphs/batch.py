@@ -7,9 +7,9 @@ batch checks shapes, indices or finiteness again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, NoReturn, overload
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from fdgnn.exceptions import GraphError, UnknownLabelError
 from fdgnn.graphs import checks, colors
 from fdgnn.graphs.checks import coded, decoded, first_new, recoded
 from fdgnn.graphs.descriptors import Descriptors, mixed_kinds
-from fdgnn.graphs.graph import Faults, Graph, Kind, Union, join, merge_arcs, read_parts
+from fdgnn.graphs.graph import Faults, Graph, Kind, Union, join, merge_arcs, read_part, read_parts
 from fdgnn.graphs.smiles import Smiles, SmilesColumn
 from fdgnn.records import cached_property
 from fdgnn.schema import InputSchema
@@ -39,14 +39,14 @@ _NO_WEIGHTS = frozen(np.empty(0))[0]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GraphBatch(Sequence[Graph]):
-    """Many graphs as the CSR matrix of their disjoint union; read-only.
+    """A read-only batch of graphs: the CSR matrix of their disjoint union.
 
     Row v of the matrix lists the vertices whose states flow into v, as indices inside v's own
     graph, in ascending order. Build one with `as_batch`, `GraphBatch.from_graphs` or
     `GraphBatch.from_arcs`, not by hand.
 
-    Indexing with an integer gives a `Graph`, with a slice, a mask or an array of indices another
-    `GraphBatch`, so scikit-learn's splitters and searches keep a batch a batch.
+    Indexing with an integer returns a `Graph`, and with a slice, a mask or an array of indices
+    another `GraphBatch`, so batches stay batches in scikit-learn's splitters and searches.
 
     Attributes
     ----------
@@ -62,9 +62,9 @@ class GraphBatch(Sequence[Graph]):
     features : (n_vertices, n_features) float64 or None
     directed : bool
     n_merged_arcs : int
-        How many repeated arcs were merged when the batch was built.
+        Number of duplicate arcs that were merged when the batch was built.
     schema : InputSchema or None
-        How the graphs were read, if they come from a file.
+        The input schema, if the graphs were read from a file.
     edge_label_codes : (n_arcs,) int32 or None
         Positions in `edge_label_values`, in the order of `neighbors`. Color refinement,
         quotients and the reservoir do not use them.
@@ -73,9 +73,9 @@ class GraphBatch(Sequence[Graph]):
     descriptors : Descriptors or None
         Columns with a value for each graph; see `with_descriptors`.
     smiles : SmilesColumn or None
-        The molecules that the graphs are, if they were read from SMILES or RDKit ``Mol`` objects.
+        The molecules, if the graphs were read from SMILES or RDKit ``Mol`` objects.
     vertex_names : tuple or None
-        For each graph what its vertices are called, or None.
+        Names of the vertices of each graph, or None.
     """
 
     vertex_offsets: Ints
@@ -116,30 +116,30 @@ class GraphBatch(Sequence[Graph]):
         Raises
         ------
         GraphError
-            For the first graph that cannot be used; `GraphError.graph` is its position.
+            A graph is invalid; `GraphError.graph` is its position.
         """
-        batch, _, errors = cls.collect(graphs)
+        batch, errors = cls.collect(dict(enumerate(graphs)))
         if batch is None or errors:
-            raise errors[0] if errors else GraphError("no graphs: a batch needs at least one")
+            first = min(errors, default=None)
+            why = "no graphs: a batch needs at least one" if first is None else errors[first]
+            raise GraphError(why, first)
         return batch
 
     @classmethod
     def collect(
-        cls, graphs: Sequence[Graph], fits: Callable[[Kind], str | None] | None = None
-    ) -> tuple[GraphBatch | None, list[int], list[GraphError]]:
-        """Join the valid graphs, and find out what is wrong with the others.
+        cls, graphs: Mapping[int, Graph], fits: Callable[[Kind], str | None] | None = None
+    ) -> tuple[GraphBatch | None, dict[int, str]]:
+        """Join the valid graphs, given by number, and find out what is wrong with the others.
 
-        The first valid graph decides of which kind all must be. With `fits`, which returns what is
-        wrong with a kind, it is the most common kind with nothing wrong.
+        All graphs must be of the kind of the first valid graph. With `fits`, which returns the
+        error of a kind, they must be of the most common kind without an error.
 
         Returns
         -------
         batch : GraphBatch or None
             The valid graphs; None if there are none.
-        kept : list of int
-            Their positions in `graphs`.
-        errors : list of GraphError
-            One for each other graph, in order.
+        errors : dict of str
+            Why each of the others is invalid, by number.
         """
         parts, errors = read_parts(graphs, fits)
         batch = None
@@ -147,18 +147,22 @@ class GraphBatch(Sequence[Graph]):
             union, faults = join(parts)
             if not faults:
                 batch, faults = cls._assemble(union)
-            if not faults and batch is not None and parts[0].kind.smiles:
-                each = [graphs[part.position].smiles for part in parts]
-                column = SmilesColumn.of([smiles for smiles in each if smiles is not None])
-                batch = replace(batch, smiles=column)
-            if not faults and batch is not None:
-                batch = _named(batch, [graphs[part.position].vertex_names for part in parts])
-            if not faults and batch is not None and parts[0].kind.descriptors is not None:
-                batch, faults = _described(batch, [graphs[part.position] for part in parts])
-            errors += [GraphError(reason, parts[g].position) for g, reason in faults.items()]
-            parts = [part for g, part in enumerate(parts) if g not in faults] if faults else parts
-        errors.sort(key=lambda error: error.graph or 0)
-        return batch, [part.position for part in parts], errors
+            given, kind = [graphs[part.position] for part in parts], parts[0].kind
+            rows = [graph.descriptors or {} for graph in given]
+            faults = faults or (mixed_kinds(rows) if kind.descriptors is not None else {})
+            errors |= {parts[g].position: reason for g, reason in faults.items()}
+            if faults:
+                batch, parts = None, [part for g, part in enumerate(parts) if g not in faults]
+            elif batch is not None:
+                names = tuple(graph.vertex_names for graph in given)
+                smiles = [graph.smiles for graph in given if graph.smiles is not None]
+                batch = replace(
+                    batch,
+                    descriptors=Descriptors.of_rows(rows) if kind.descriptors is not None else None,
+                    smiles=SmilesColumn.of(smiles) if kind.smiles else None,
+                    vertex_names=None if all(own is None for own in names) else names,
+                )
+        return batch, errors
 
     @classmethod
     def concatenate(cls, batches: Iterable[GraphBatch]) -> GraphBatch:
@@ -169,7 +173,7 @@ class GraphBatch(Sequence[Graph]):
         >>> from fdgnn import GraphBatch
         >>> from fdgnn.datasets import make_cycles, make_stars
         >>> GraphBatch.concatenate([make_cycles([3, 4]), make_stars([5])])
-        GraphBatch(3 graphs, 12 vertices, 22 arcs)
+        GraphBatch(3 graphs, 12 vertices, 22 directed edges)
         """
         batches = [batch for batch in batches if len(batch)]
         schemas = {batch.schema for batch in batches}
@@ -184,7 +188,7 @@ class GraphBatch(Sequence[Graph]):
 
     @classmethod
     def empty(cls, schema: InputSchema | None = None) -> GraphBatch:
-        """A batch of no graphs; nothing can be fitted to it, and predictions of it are empty."""
+        """Return an empty batch; models cannot be fitted to it, and its predictions are empty."""
         nothing = np.zeros(1, dtype=np.int64)
         return cls(nothing, nothing.copy(), np.empty(0, dtype=np.int32), schema=schema)
 
@@ -209,26 +213,18 @@ class GraphBatch(Sequence[Graph]):
             Sources and targets, as vertices of the union.
         weights, labels, features, edge_labels : arrays over arcs and vertices, optional
         directed : bool, default=False
-            If not, the arc (v, u) is added for every (u, v) that has none.
+            If not, a missing arc (v, u) is added for every (u, v).
         """
         offsets = checks.checked_offsets(vertex_offsets)
         n = int(offsets[-1])
-        arcs = checks.arc_array(arcs)
-        checks.check_within_graphs(arcs, offsets)
-        if labels is not None and features is not None:
-            raise GraphError("the batch has both labels and features; drop one of the two")
-        if weights is not None:
-            weights = checks.numbers(weights, "weights")
-            checks.check_shape(weights, (arcs.shape[1],), "weights")
-        if labels is not None:
-            labels = checks.label_array(labels)
-            checks.check_shape(labels, (n,), "labels")
-        if features is not None:
-            features = np.array(checks.feature_matrix(features), order="C")
-            checks.check_shape(features, (n, features.shape[1]), "features")
-        if edge_labels is not None:
-            edge_labels = checks.edge_label_array(edge_labels, arcs.shape[1])
-        union = Union(offsets, arcs, labels, features, weights, edge_labels, bool(directed))
+        union_as_graph = Graph(arcs, n, labels, features, weights, bool(directed), edge_labels)
+        part = read_part(union_as_graph, 0)
+        checks.check_within_graphs(part.arcs, offsets)
+        union = Union(
+            offsets, part.arcs, part.labels,
+            None if part.features is None else np.array(part.features, order="C"),
+            part.weights, part.edge_labels, part.kind.directed,
+        )  # fmt: skip
         batch, faults = cls._assemble(union)
         if batch is None:
             graph = min(faults)
@@ -262,13 +258,13 @@ class GraphBatch(Sequence[Graph]):
         return batch, {}
 
     def with_descriptors(self, table: Any) -> GraphBatch:
-        """Return the same graphs with graph-level features beside them.
+        """Return the same graphs with graph-level features.
 
         Parameters
         ----------
         table : (n_graphs, n_descriptors) array of numbers, mapping, or data frame
-            A mapping or a pandas or polars data frame has columns by name: numbers, or text for
-            categories. A value that is None or NaN is missing.
+            Columns by name in a mapping or a pandas or polars data frame: numbers, or text for
+            categories. None and NaN are missing values.
 
         Examples
         --------
@@ -284,8 +280,8 @@ class GraphBatch(Sequence[Graph]):
     def to_networkx(self) -> list[Any]:
         """Convert each graph to a networkx ``Graph`` or ``DiGraph``.
 
-        Nodes are vertex names, or else 0, 1, 2, ... They have the attributes ``label`` or
-        ``features``, and edges ``weight`` and ``label``, if the graphs have these.
+        Nodes are vertex names, or else 0, 1, 2, ... Nodes have the attributes ``label`` or
+        ``features``, and edges have ``weight`` and ``label``, if the graphs have these data.
         """
         from fdgnn.graphs.libraries import to_networkx
 
@@ -296,7 +292,8 @@ class GraphBatch(Sequence[Graph]):
 
         ``x`` has the features, or a one-hot row per vertex for the label, in the order of
         `label_values`; ``edge_attr`` has a one-hot row per arc for its label, in the order of
-        `edge_label_values`; ``edge_weight`` has the weights. Undirected edges are listed both ways.
+        `edge_label_values`; ``edge_weight`` has the weights. Undirected edges are listed in both
+        directions.
 
         Parameters
         ----------
@@ -381,14 +378,14 @@ class GraphBatch(Sequence[Graph]):
         parts = [
             counted(len(self), "graph"),
             counted(self.n_vertices, "vertex", "vertices"),
-            counted(self.n_arcs, "arc"),
+            counted(self.n_arcs, "directed edge"),
         ]
         if self.label_values is not None:
             parts.append(counted(len(self.label_values), "vertex label"))
         if self.features is not None:
             parts.append(f"{counted(self.features.shape[1], 'feature')} per vertex")
         if self.edge_label_values is not None:
-            parts.append(counted(len(self.edge_label_values), "arc label"))
+            parts.append(counted(len(self.edge_label_values), "edge label"))
         if self.descriptors is not None:
             parts.append(counted(len(self.descriptors.names), "descriptor"))
         parts += ["weighted"] * (self.weights is not None) + ["directed"] * self.directed
@@ -417,22 +414,22 @@ class GraphBatch(Sequence[Graph]):
 
     @property
     def n_vertices(self) -> int:
-        """Vertices of all graphs together."""
+        """The number of vertices of all graphs together."""
         return int(self.vertex_offsets[-1])
 
     @property
     def n_arcs(self) -> int:
-        """Arcs after merging; an undirected edge counts as two, a self-loop as one."""
+        """The number of arcs after merging; an undirected edge has two, a self-loop one."""
         return len(self.neighbors)
 
     @property
     def labels(self) -> Array | None:
-        """The vertices' labels as the user gave them, or None."""
+        """Labels of vertices as given by the user, or None."""
         return decoded(self.label_codes, self.label_values)
 
     @property
     def edge_labels(self) -> Array | None:
-        """The arcs' labels as the user gave them, in the order of `neighbors`, or None."""
+        """Labels of arcs as given by the user, in the order of `neighbors`."""
         return decoded(self.edge_label_codes, self.edge_label_values)
 
     @cached_property
@@ -442,7 +439,7 @@ class GraphBatch(Sequence[Graph]):
 
     @cached_property
     def n_self_loops(self) -> int:
-        """Arcs from a vertex to itself."""
+        """The number of arcs from a vertex to itself."""
         local = np.arange(self.n_vertices) - self.vertex_offsets[self.graph_of_vertex]
         return int((np.repeat(local, np.diff(self.indptr)) == self.neighbors).sum())
 
@@ -457,7 +454,7 @@ class GraphBatch(Sequence[Graph]):
 
     @property
     def molecules(self) -> bool:
-        """Whether it is known of which molecules the graphs are."""
+        """Whether the graphs were read from molecules."""
         return self.smiles is not None
 
     @cached_property
@@ -467,7 +464,7 @@ class GraphBatch(Sequence[Graph]):
 
     @property
     def largest_degree(self) -> float:
-        """The largest neighborhood of all graphs."""
+        """The size of the largest neighborhood of all graphs."""
         return float(self.max_degrees.max())
 
     @cached_property
@@ -487,7 +484,7 @@ class GraphBatch(Sequence[Graph]):
 
     @cached_property
     def first_colors(self) -> npt.NDArray[np.uint64]:
-        """A hash of what each vertex brings: its label, its features, or nothing."""
+        """A hash of the data of each vertex: its label, its features, or nothing."""
         inputs = (self.label_codes, self.label_values, self.features)
         return frozen(colors.first_colors(self.n_vertices, *inputs))[0]
 
@@ -507,12 +504,12 @@ class GraphBatch(Sequence[Graph]):
 
     @cached_property
     def quotients(self) -> colors.Quotients:
-        """The distinct graphs of the batch, vertices of one color merged into a row."""
+        """The distinct graphs of the batch, with vertices of the same color merged into one row."""
         return colors.quotients(self.structure, self.coloring)
 
     @cached_property
     def colors(self) -> Ints:
-        """The stable color of each vertex, the same number for the same color in all graphs."""
+        """The stable color of each vertex; equal colors have equal numbers in all graphs."""
         n_iterations = int(self.coloring.n_iterations.max(initial=0))
         return colors.common_colors(self.structure, self.first_colors, n_iterations)
 
@@ -522,15 +519,15 @@ class GraphBatch(Sequence[Graph]):
         return len(np.unique(self.coloring.signatures))
 
     def wl_ceiling(self, y: Any) -> float:
-        """Best accuracy that any message-passing model can reach on these graphs.
+        """Return the best accuracy that any message-passing model can reach on these graphs.
 
-        Graphs that color refinement cannot distinguish get one answer. The best answer is the
-        most common class among them.
+        Graphs that color refinement cannot distinguish get the same prediction, at best their most
+        common class.
         """
         return colors.wl_ceiling(self.coloring.signatures, y)
 
     def adjacency(self) -> sp.csr_array:
-        """Adjacency matrix of the disjoint union; entry (v, u) is the arc from u to v."""
+        """Return the adjacency matrix of the disjoint union; entry (v, u) is the edge u to v."""
         start = looked_up(self.vertex_offsets, self.graph_of_vertex)
         shift = np.repeat(start, np.diff(self.indptr))
         data = np.ones(self.n_arcs) if self.weights is None else self.weights
@@ -538,11 +535,11 @@ class GraphBatch(Sequence[Graph]):
         return sp.csr_array((data, self.neighbors + shift, self.indptr), shape=(n, n))
 
     def new_labels(self, vocabulary: Sequence[Any] | None) -> dict[int, Any]:
-        """Positions of graphs with a vertex label that the vocabulary lacks, and the first such."""
+        """Return the positions of graphs with an unknown vertex label, and the first such label."""
         return first_new(vocabulary, self.label_codes, self.label_values, self.vertex_offsets)
 
     def new_edge_labels(self, vocabulary: Sequence[Any] | None) -> dict[int, Any]:
-        """Positions of graphs with an arc label that the vocabulary lacks, and the first such."""
+        """Return the positions of graphs with an unknown arc label, and the first such label."""
         offsets = np.asarray(self.indptr[self.vertex_offsets], dtype=np.int64)
         return first_new(vocabulary, self.edge_label_codes, self.edge_label_values, offsets)
 
@@ -551,12 +548,12 @@ class GraphBatch(Sequence[Graph]):
     ) -> npt.NDArray[np.int32]:
         """Return the position of each vertex's label in `vocabulary`.
 
-        With `blank`, a label that the vocabulary lacks has the position -1.
+        With `blank`, an unknown label has the position -1.
 
         Raises
         ------
         UnknownLabelError
-            Naming the first graph with a label that the vocabulary lacks, unless `blank`.
+            A graph has a label that is not in the vocabulary, unless `blank`.
         """
         if self.label_codes is None or self.label_values is None:
             raise GraphError("the graphs have no vertex labels, but the model was fitted on some")
@@ -565,7 +562,17 @@ class GraphBatch(Sequence[Graph]):
             known = frozen(recoded(self.label_codes, self.label_values, vocabulary))[0]
             # Codes that are the batch's own are those of a vocabulary that lacks nothing.
             if not blank and known is not self.label_codes and (known < 0).any():
-                self._raise_unknown(vocabulary, int(np.argmax(known < 0)))
+                v = int(np.argmax(known < 0))
+                label = self.label_values[self.label_codes[v]].item()
+                names = ", ".join(map(repr, np.asarray(vocabulary)[:10].tolist()))
+                names += ", ..." * (len(vocabulary) > 10)
+                raise UnknownLabelError(
+                    f"vertex label {label!r} was not seen during fit; known are {names}; "
+                    "leave such graphs out (model.valid_graphs does), or fit on data that has "
+                    "every label (folds of one batch, as_batch(graphs), share its labels; folds "
+                    'of a list do not), or fit with handle_unknown="ignore"',
+                    int(self.graph_of_vertex[v]),
+                )
             self._encoded[tuple(vocabulary), blank] = known
         return known
 
@@ -573,34 +580,3 @@ class GraphBatch(Sequence[Graph]):
     def _encoded(self) -> dict[tuple[tuple[Any, ...], bool], npt.NDArray[np.int32]]:
         """Codes by vocabulary: the networks of a model have one in common."""
         return {}
-
-    def _raise_unknown(self, vocabulary: Sequence[Any], v: int) -> NoReturn:
-        """Raise the error for a vertex whose label the vocabulary lacks."""
-        assert self.label_codes is not None
-        assert self.label_values is not None
-        label = self.label_values[self.label_codes[v]].item()
-        known = ", ".join(map(repr, np.asarray(vocabulary)[:10].tolist()))
-        known += ", ..." * (len(vocabulary) > 10)
-        raise UnknownLabelError(
-            f"vertex label {label!r} was not seen during fit; known are {known}; "
-            "leave such graphs out (model.valid_graphs does), or fit on data that has every label "
-            "(folds of one batch, as_batch(graphs), share its labels; folds of a list do not), "
-            'or fit with handle_unknown="ignore"',
-            int(self.graph_of_vertex[v]),
-        )
-
-
-def _named(batch: GraphBatch, names: Sequence[Sequence[Any] | None]) -> GraphBatch:
-    """Return the batch with the names of vertices, one list for each graph, if there are any."""
-    if all(own is None for own in names):
-        return batch
-    return replace(batch, vertex_names=tuple(names))
-
-
-def _described(batch: GraphBatch, graphs: list[Graph]) -> tuple[GraphBatch | None, Faults]:
-    """Return the batch with the descriptors of its graphs, unless some are invalid."""
-    rows = [graph.descriptors or {} for graph in graphs]
-    faults = mixed_kinds(rows)
-    if faults:
-        return None, faults
-    return replace(batch, descriptors=Descriptors.of_rows(rows)), {}

@@ -39,6 +39,36 @@ def as_array(values: Any, what: str) -> Array:
         raise GraphError(f"{what} are not a rectangular array ({error})") from None
 
 
+def entries(values: Any, what: str) -> Array:
+    """Read values, or rows of values, of vertices or edges; text and numbers do not mix."""
+    if isinstance(values, list):
+        check_texts(values, f"the entries of {what}")
+    array = as_array(values, f"the rows of {what}")
+    if array.dtype.kind == "U" and not isinstance(values, np.ndarray):
+        # NumPy reads the list [1, "C"] as ["1", "C"].
+        each = [e for row in values for e in (row if isinstance(row, list) else [row])]
+        if not all(isinstance(entry, str) for entry in each):
+            raise GraphError(f"its {what} mixes text and numbers; convert all to one type")
+    return without_padding(array)
+
+
+def name_and_place(name: str | None) -> tuple[str | None, int | None]:
+    """Split ``name[2]`` into the name of an attribute and the position of one of its numbers."""
+    if name is None or not name.endswith("]"):
+        return name, None
+    before, _, place = name[:-1].rpartition("[")
+    return (before, int(place)) if before and place.isdecimal() else (name, None)
+
+
+def column_at(array: Array, place: int | None, what: str) -> Array:
+    """Return one of several numbers of each vertex or edge; all of them if there is no place."""
+    if place is None or array.size == 0:
+        return array
+    if array.ndim != 2 or array.shape[1] <= place:
+        raise GraphError(f"its {what} has shape {array.shape}, so it has no column {place}")
+    return array[:, place]
+
+
 def check_texts(values: list[Any], what: str) -> None:
     """Raise GraphError for texts that would be a large array, padded to the longest one."""
     longest = n_entries = 0
@@ -111,12 +141,12 @@ def feature_matrix(features: Any) -> Floats:
 
 
 def label_array(labels: Any) -> Array:
-    """Read the vertices' labels as int64 or as text; neither is turned into the other."""
+    """Return vertex labels as an int64 or text array; numbers and text are not converted."""
     return _discrete(labels, "labels", "vertex", "features")
 
 
 def edge_label_array(edge_labels: Any, n_arcs: int) -> Array:
-    """Read the arcs' labels as int64 or as text; neither is turned into the other."""
+    """Return edge labels as an int64 or text array; numbers and text are not converted."""
     array = _discrete(edge_labels, "edge_labels", "arc", "weights")
     check_shape(array, (n_arcs,), "edge_labels")
     return array
@@ -153,7 +183,7 @@ def _discrete(labels: Any, what: str, whose: str, remedy: str) -> Array:
 
 
 def check_one_type(labels: Any, what: str, whose: str) -> None:
-    """Raise GraphError if labels are missing, or text stands beside numbers."""
+    """Raise GraphError if labels are missing, or text and numbers are mixed."""
     entries = list(labels) if isinstance(labels, list | tuple) else np.asarray(labels).tolist()
     missing = [i for i, label in enumerate(entries) if is_unknown(label)]
     if missing:
@@ -169,18 +199,26 @@ def check_one_type(labels: Any, what: str, whose: str) -> None:
         )
 
 
-def arc_array(edge_index: Any) -> Ints:
-    """Read arcs as an array of signed integers, shape (2, n_arcs)."""
-    arcs = as_array(edge_index, "the rows of edge_index")
-    are_pairs = type(edge_index) is list and all(type(row) is tuple for row in edge_index)
-    if are_pairs and arcs.shape == (2, 2) and (arcs != arcs.T).any():
+def check_edge_list(edge_index: list[Any]) -> None:
+    """Raise GraphError for two pairs, which may be two edges or the sources and the targets."""
+    if len(edge_index) != 2 or not all(type(row) is tuple and len(row) == 2 for row in edge_index):
+        return
+    if np.any(edge_index[0][1] != edge_index[1][0]):
         raise GraphError(
             f"edge_index is the list {edge_index} of two pairs, which may be two edges or the "
             "sources and the targets; for edges pass numpy.array(edges).T, and for sources and "
             "targets lists or an array instead of tuples"
         )
+
+
+def arc_array(edge_index: Any) -> Ints:
+    """Read arcs as an array of signed integers, shape (2, n_arcs)."""
+    arcs = as_array(edge_index, "the rows of edge_index")
     if arcs.size == 0:
         return np.empty((2, 0), dtype=np.int64)
+    if arcs.ndim == 0:
+        what = type(edge_index).__name__
+        raise GraphError(f"edge_index is a {what}, expected an array of shape (2, n_arcs)")
     if arcs.ndim != 2 or arcs.shape[0] != 2:
         raise GraphError(
             f"edge_index has shape {arcs.shape}, expected (2, n_arcs); "
@@ -224,41 +262,33 @@ def n_vertices(given: Any, n_rows: int | None, arcs: Ints) -> int:
     """Return a graph's size, and check that all its sources agree."""
     n = n_rows
     if given is not None:
-        n = given if type(given) is int and 0 < given <= MOST_VERTICES else _given_size(given)
+        try:
+            n = index(given)
+        except TypeError:
+            n = -1
+        if isinstance(given, bool | np.bool_) or not 0 <= n <= MOST_VERTICES:
+            raise GraphError(
+                f"n_vertices is {given!r}, expected an integer from 1 to {MOST_VERTICES}"
+            )
         if n_rows not in (None, n):
             raise GraphError(
                 f"n_vertices is {n}, but it has labels or features for {n_rows}; "
                 "drop n_vertices, or give every vertex its own"
             )
     elif n is None:
-        n = _size_by_arcs(arcs)
+        n = int(arcs.max(initial=-1)) + 1
+        if MAX_VERTICES.is_below(n):
+            raise GraphError(
+                f"edge_index names vertex {n - 1}; number the vertices from 0, "
+                f"or give n_vertices if there really are so many; {MAX_VERTICES.in_words}"
+            )
     if n < 1:
         raise GraphError("it has no vertices; leave it out, or give it one")
     return n
 
 
-def _given_size(given: Any) -> int:
-    try:
-        n = index(given)
-    except TypeError:
-        n = -1
-    if isinstance(given, bool | np.bool_) or not 0 <= n <= MOST_VERTICES:
-        raise GraphError(f"n_vertices is {given!r}, expected an integer from 1 to {MOST_VERTICES}")
-    return n
-
-
-def _size_by_arcs(arcs: Ints) -> int:
-    n = int(arcs.max(initial=-1)) + 1
-    if MAX_VERTICES.is_below(n):
-        raise GraphError(
-            f"edge_index names vertex {n - 1}; number the vertices from 0, "
-            f"or give n_vertices if there really are so many; {MAX_VERTICES.in_words}"
-        )
-    return n
-
-
 def check_total(n: int) -> None:
-    """Raise GraphError for more vertices than an index can count."""
+    """Raise GraphError if there are more vertices than an index can represent."""
     if n > MOST_VERTICES:
         raise GraphError(
             f"the batch has {n} vertices, and at most {MOST_VERTICES} are possible; split it"
@@ -337,7 +367,7 @@ def decoded(
 
 
 def recoded(codes: Codes, values: Array, vocabulary: Sequence[Any]) -> Codes:
-    """Return each label's position in a vocabulary; -1 if that lacks it."""
+    """Return each label's position in a vocabulary, or -1 if it is not there."""
     labels_here = values.tolist()
     if labels_here == list(vocabulary):
         return codes
@@ -354,7 +384,7 @@ def _positions(labels: tuple[Any, ...]) -> dict[Any, int]:
 def first_new(
     vocabulary: Sequence[Any] | None, codes: Codes | None, values: Array | None, offsets: Ints
 ) -> dict[int, Any]:
-    """Positions of graphs with a label that the vocabulary lacks, and the first such label.
+    """Return positions of graphs with a label that the vocabulary lacks, and the first such label.
 
     The labels of graph g are at positions `offsets[g]` to `offsets[g + 1]` of `codes`.
     """

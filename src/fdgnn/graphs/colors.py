@@ -1,9 +1,9 @@
 """Vertices that look alike: color refinement, quotient graphs, and the WL ceiling.
 
 Two vertices of the same stable color (1-WL) have equal states in every layer. So the engine
-computes each color class once, on the quotient graph: one row per class, arcs with
-multiplicities, pooling weighted by the sizes of the classes. Graphs with equal quotients have
-equal embeddings and are computed once, too. A batch keeps all of this (`fdgnn.GraphBatch`).
+computes each color class once, on the quotient graph: one row per class, arcs with multiplicities,
+pooling weighted by the sizes of the classes. Graphs with equal quotients have equal embeddings and
+are also computed once. A batch keeps all of this (`fdgnn.GraphBatch`).
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def hash_values(values: Sequence[Any]) -> npt.NDArray[np.uint64]:
 
 @lru_cache(maxsize=4096, typed=True)
 def _hash(label: Any) -> int:
-    """64 bits that are the same in every process."""
+    """Return a hash of 64 bits that is the same in every process."""
     return int.from_bytes(hashlib.blake2b(repr(label).encode(), digest_size=8).digest(), "little")
 
 
@@ -178,7 +178,7 @@ def common_colors(structure: Structure, first: npt.NDArray[np.uint64], n_iterati
 
 
 def wl_ceiling(signatures: Array, y: Any) -> float:
-    """Share of graphs of the most common class among those with the same signature."""
+    """Return the share of graphs of the most common class among those with the same signature."""
     _, group = np.unique(signatures, return_inverse=True)
     _, target = np.unique(np.asarray(y), return_inverse=True)
     counts = np.zeros((group.max() + 1, target.max() + 1), dtype=np.int64)

@@ -27,7 +27,7 @@ def is_missing(cell: Any) -> bool:
 
 
 def number_in(cell: Any) -> int | float | None:
-    """Read a cell as a number, also one that is written as text; None if it is none."""
+    """Read a cell as a number, also from text; None if it is not a number."""
     for kind in (int, float):
         try:
             number = kind(cell)
@@ -168,7 +168,7 @@ def _column(name: str, given: Any) -> Array:
 def check_values(values: Any) -> None:
     """Raise GraphError unless the descriptors of one graph are numbers, text or missing."""
     if not isinstance(values, Mapping) or not values:
-        raise GraphError("its descriptors are no mapping from names to values")
+        raise GraphError("its descriptors are not a mapping from names to values")
     for name, value in values.items():
         if not isinstance(name, str):
             raise GraphError(f"a descriptor is called {name!r}, expected text")

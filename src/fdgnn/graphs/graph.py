@@ -27,39 +27,39 @@ __all__ = ["Graph"]
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """One graph. It is checked when it enters a `GraphBatch`.
+    """A single graph, which is checked when it is added to a `GraphBatch`.
 
     Parameters
     ----------
     edge_index : array-like of int, shape (2, n_arcs)
-        Arcs as (source, target) columns, vertices counted from 0. In an undirected graph an edge
-        may be listed once or both ways. Arcs listed more than once are merged.
+        Directed edges (arcs) as (source, target) columns, vertices counted from 0. In an undirected
+        graph an edge may be listed in one or both directions. Duplicates are merged.
     n_vertices : int, optional
-        Needed only if some vertices have no arcs and there are no labels or features to count.
+        Required only if some vertices have no edges and there are neither labels nor features.
     labels : array-like, shape (n_vertices,), optional
         One discrete label per vertex, integers or strings.
     features : array-like of float, shape (n_vertices, n_features), optional
-        Real-valued vertex attributes. Where there are labels, too, `as_batch` makes columns of
-        zeros and ones of these, after the features.
+        Real-valued vertex attributes. If there are also labels, `as_batch` one-hot encodes them in
+        columns after the features.
     weights : array-like of float, shape (n_arcs,), optional
     directed : bool, default=False
-        In a directed graph the arc (u, v) carries the state of u to v.
+        In a directed graph the edge (u, v) carries the state of u to v.
     edge_labels : array-like, shape (n_arcs,), optional
-        One discrete label per arc, integers or strings, such as bond types. An undirected edge
-        has the same label both ways. The reservoir ignores them.
+        One discrete label per directed edge, integers or strings, such as bond types. An undirected
+        edge has the same label in both directions. The reservoir ignores them.
     descriptors : mapping, optional
         Graph-level features by name: numbers, or text for categories, None
         where a value is missing. All graphs of a batch have the same names.
     smiles : Smiles, optional
-        The molecule that the graph is, and which atom of it each vertex is.
+        The molecule of the graph, and the atom of each vertex.
     vertex_names : sequence, optional
-        What the vertices are called elsewhere, such as the nodes of a networkx graph. Models do
-        not read the names.
+        Names of the vertices in their source, such as nodes of a networkx graph. Models ignore
+        them.
 
     Notes
     -----
-    Graphs are equal if they have the same vertices, edges and data, in whichever order edges are
-    listed. Since their arrays can be changed, graphs are not hashable.
+    Graphs are equal if they have the same vertices, edges and data, whatever the order of edges.
+    Because their arrays can be changed, graphs are not hashable.
     """
 
     edge_index: Any
@@ -72,6 +72,10 @@ class Graph:
     descriptors: Mapping[str, Any] | None = None
     smiles: Smiles | None = None
     vertex_names: Sequence[Any] | None = None
+
+    def __post_init__(self) -> None:
+        if type(self.edge_index) is list:  # what cannot be meant is said where it is written
+            checks.check_edge_list(self.edge_index)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -86,7 +90,8 @@ class Graph:
         except (IndexError, ValueError):  # not checked yet, so it can be anything
             n_arcs = "?"
         n_vertices: Any = "?" if self.n_vertices is None else self.n_vertices
-        return f"Graph({counted(n_vertices, 'vertex', 'vertices')}, {counted(n_arcs, 'arc')})"
+        vertices = counted(n_vertices, "vertex", "vertices")
+        return f"Graph({vertices}, {counted(n_arcs, 'directed edge')})"
 
 
 def _in_order(graph: Graph) -> tuple[Any, ...]:
@@ -237,18 +242,20 @@ class Union(NamedTuple):
                 extreme = values if values.ndim == 1 else np.abs(values).max(axis=1)
                 bad = ~(np.abs(extreme) <= MAX_NUMBER.value)
                 vertices = self.arcs[1][bad] if values is self.weights else bad
-                return _not_usable(what, extreme[bad], self.graph_of[vertices])
+                extreme, faults = extreme[bad], {}
+                for g, i in _first_of_each(self.graph_of[vertices]):
+                    found, why = "NaN or infinite", "fill in or drop such values"
+                    if np.isfinite(extreme[i]):
+                        found, why = f"{extreme[i]:g}", f"{MAX_NUMBER.in_words}; rescale them"
+                    faults[g] = f"{what} is {found}; {why}"
+                return faults
         return {}
 
     def contradictions(self, merged: MergedArcs) -> Faults:
         """Find graphs that list an arc with different weights, or else with different labels."""
-        if len(merged.differing_weights):
-            return self._listed_differently(
-                merged, merged.differing_weights, "weights", "sum or drop"
-            )
-        return self._listed_differently(merged, merged.differing_labels, "labels", "drop")
-
-    def _listed_differently(self, merged: MergedArcs, arcs: Ints, what: str, remedy: str) -> Faults:
+        arcs, what, remedy = merged.differing_weights, "weights", "sum or drop"
+        if len(arcs) == 0:
+            arcs, what, remedy = merged.differing_labels, "labels", "drop"
         targets = np.searchsorted(merged.indptr, arcs, side="right") - 1
         graphs, faults = self.graph_of[targets], {}
         for g, a in _first_of_each(graphs):
@@ -265,51 +272,54 @@ class Union(NamedTuple):
 
 
 def read_parts(
-    graphs: Sequence[Graph], fits: Callable[[Kind], str | None] | None = None
-) -> tuple[list[GraphPart], list[GraphError]]:
-    """Read each graph as arrays; all must be of one kind, which is that of the first valid one.
+    graphs: Mapping[int, Graph], fits: Callable[[Kind], str | None] | None = None
+) -> tuple[list[GraphPart], dict[int, str]]:
+    """Read each graph as arrays; all must be of the kind of the first valid graph.
 
-    With `fits`, which returns what is wrong with a kind, it is the most common valid one.
+    With `fits`, which returns the error of a kind, it is the most common valid kind.
     """
     parts: list[GraphPart] = []
-    errors: list[GraphError] = []
-    for i, graph in enumerate(graphs):
+    errors: dict[int, str] = {}
+    for i, graph in graphs.items():
         try:
-            part = _read(graph, i)
+            part = read_part(graph, i)
             if fits is not None and (reason := fits(part.kind)) is not None:
                 raise GraphError(reason)
             parts.append(part)
         except GraphError as error:
-            errors.append(GraphError(error.reason, i))
+            errors[i] = error.reason
     if any(part.kind != parts[0].kind for part in parts):
         common = Counter(part.kind for part in parts).most_common(1)[0][0]
         kind = parts[0].kind if fits is None else common
-        parts, others = _of_one_kind(parts, next(part for part in parts if part.kind == kind))
-        errors += others
+        # If the model has no arcs, another graph decides about arcs.
+        model = next(part for part in parts if part.kind == kind)
+        for part in parts:
+            if part.kind in (model.kind, model.kind._replace(edge_labels=ANY)):
+                continue
+            if model.kind == part.kind._replace(edge_labels=ANY):
+                model = part
+                continue
+            errors[part.position] = (
+                f"it is {part.kind}, but graph {model.position} is {model.kind}; "
+                "all graphs of a batch must be of one kind"
+            )
+        parts = [part for part in parts if part.position not in errors]
     return parts, errors
 
 
-def _of_one_kind(
-    parts: list[GraphPart], model: GraphPart
-) -> tuple[list[GraphPart], list[GraphError]]:
-    """Return the graphs of the model's kind; if it has no arcs, another one decides about arcs."""
-    same, errors = [], []
-    for part in parts:
-        if part.kind not in (model.kind, model.kind._replace(edge_labels=ANY)):
-            if model.kind != part.kind._replace(edge_labels=ANY):
-                reason = (
-                    f"it is {part.kind}, but graph {model.position} is {model.kind}; "
-                    "all graphs of a batch must be of one kind"
-                )
-                errors.append(GraphError(reason, part.position))
-                continue
-            model = part
-        same.append(part)
-    return same, errors
-
-
-def _read(graph: Graph, position: int) -> GraphPart:
-    _check_fields(graph)
+def read_part(graph: Graph, position: int) -> GraphPart:
+    """Return a graph as checked arrays, or raise GraphError."""
+    if not isinstance(graph, Graph):
+        raise GraphError(f"it is a {type(graph).__name__}, not a Graph; as_batch converts others")
+    if graph.labels is not None and graph.features is not None:
+        raise GraphError(
+            "it has both labels and features; as_batch makes columns of the labels, unless a model "
+            "was fitted without them; or drop one of the two"
+        )
+    if not isinstance(graph.directed, (bool, np.bool_)):
+        raise GraphError(f"directed is {graph.directed!r}, expected True or False")
+    if graph.descriptors is not None:
+        check_values(graph.descriptors)
     arcs = checks.arc_array(graph.edge_index)
     labels = None if graph.labels is None else checks.label_array(graph.labels)
     features = None if graph.features is None else checks.feature_matrix(graph.features)
@@ -342,20 +352,6 @@ def _label_kind(labels: Array | None) -> str | None:
     return None if labels is None else "integer" if labels.dtype.kind == "i" else "text"
 
 
-def _check_fields(graph: Graph) -> None:
-    if not isinstance(graph, Graph):
-        raise GraphError(f"it is a {type(graph).__name__}, not a Graph; as_batch converts others")
-    if graph.labels is not None and graph.features is not None:
-        raise GraphError(
-            "it has both labels and features; as_batch makes columns of the labels, unless a model "
-            "was fitted without them; or drop one of the two"
-        )
-    if not isinstance(graph.directed, (bool, np.bool_)):
-        raise GraphError(f"directed is {graph.directed!r}, expected True or False")
-    if graph.descriptors is not None:
-        check_values(graph.descriptors)
-
-
 # ---------------------------------------------------------------------- all graphs
 
 
@@ -370,7 +366,13 @@ def join(parts: Sequence[GraphPart]) -> tuple[Union, Faults]:
     graph_of_arc = np.repeat(np.arange(len(parts)), [part.arcs.shape[1] for part in parts])
     # Seen as unsigned, a negative index is a very large one.
     outside = arcs.view(np.uint64) >= sizes.view(np.uint64)[graph_of_arc]
-    faults = _past_the_end(arcs, outside, graph_of_arc, sizes) if outside.any() else {}
+    bad = np.flatnonzero(outside.any(axis=0))
+    faults = {}
+    for g, a in _first_of_each(graph_of_arc[bad]):
+        u, v = arcs[:, bad[a]].tolist()
+        past = f"is out of range for {sizes[g]} vertices"
+        problem = "has a negative index" if min(u, v) < 0 else past
+        faults[g] = f"edge ({u}, {v}) {problem}; vertices are numbered from 0"
     arcs += offsets[graph_of_arc]
     labels = _end_to_end(part.labels for part in parts)
     features = _end_to_end(part.features for part in parts)
@@ -388,7 +390,10 @@ def _within(part: GraphPart) -> bool:
 
 
 def _alone(part: GraphPart) -> Union:
-    """A union of one graph. What a batch keeps is copied, since it makes its arrays read-only."""
+    """Return a union of one graph.
+
+    What a batch keeps is copied, because it makes its arrays read-only.
+    """
     checks.check_total(part.n_vertices)
     offsets = np.array([0, part.n_vertices], dtype=np.int64)
     arcs = part.arcs.astype(np.int64, copy=False)
@@ -414,27 +419,6 @@ def _joined_edge_labels(arrays: Sequence[Array | None], n_arcs: int) -> Array | 
     if n_arcs == 0:
         return there[0] if there else None
     return _end_to_end(array for array in there if len(array))
-
-
-def _past_the_end(arcs: Ints, outside: Mask, graph_of_arc: Ints, sizes: Ints) -> Faults:
-    bad = np.flatnonzero(outside.any(axis=0))
-    faults = {}
-    for g, a in _first_of_each(graph_of_arc[bad]):
-        u, v = arcs[:, bad[a]].tolist()
-        past = f"points past its {sizes[g]} vertices"
-        problem = "has a negative index" if min(u, v) < 0 else past
-        faults[g] = f"edge ({u}, {v}) {problem}; vertices are numbered from 0"
-    return faults
-
-
-def _not_usable(what: str, values: Array, graphs: Array) -> Faults:
-    faults = {}
-    for g, i in _first_of_each(graphs):
-        found, why = "NaN or infinite", "fill in or drop such values"
-        if np.isfinite(values[i]):
-            found, why = f"{values[i]:g}", f"{MAX_NUMBER.in_words}; rescale them"
-        faults[g] = f"{what} is {found}; {why}"
-    return faults
 
 
 def _first_of_each(graphs: Array) -> Iterator[tuple[int, int]]:

@@ -1,109 +1,397 @@
 """One graph of another library: networkx, igraph, SciPy, PyTorch Geometric (PyG), DGL, arrays.
 
-Their objects are recognized by their attributes, so that reading them imports nothing. This file
-finds the fields; `GraphBatch.from_graphs` checks them.
+Their objects are recognized by their attributes, so that reading them imports nothing. Each library
+has one function that makes a `ForeignGraph` of its objects: edges, and what vertices and edges have
+by name. `AttributeReader` makes a `RawGraph` of it by the options, the same for all libraries.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from fdgnn.exceptions import GraphError, warn_unused
+from fdgnn.arrays import Array
+from fdgnn.exceptions import GraphError
 from fdgnn.extras import require
-from fdgnn.graphs import Array, Floats, Graph, GraphBatch, checks
-from fdgnn.graphs.graph import merge_arcs
-from fdgnn.schema import InputSchema
+from fdgnn.graphs import Graph, GraphBatch, checks
+from fdgnn.graphs.raw import RawGraph
+from fdgnn.schema import ReadOptions
+from fdgnn.texts import cut
 
-# The attributes of networkx and PyG objects that are read, as `as_batch` takes them; "" and [] are
-# none.
-Names = Mapping[str, Any]
-Field = Literal["edge_labels", "weights"]
+Columns = Mapping[str, Any]  # the values of each attribute, one for each vertex or edge
 
 
-def from_networkx(
-    graph: Any,
-    *,
-    label_attribute: str | None = None,
-    feature_attributes: str | Sequence[str] | None = None,
-    weight_attribute: str | None = None,
-    edge_label_attribute: str | None = None,
-) -> Graph:
-    """Convert a networkx graph; its nodes are numbered in the order in which it lists them.
+@dataclass(frozen=True)
+class ForeignGraph:
+    """A graph of another library: edges, and the attributes of vertices and edges by name."""
 
-    Parameters
-    ----------
-    graph : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
-        Parallel edges are merged; if there are weights, these are summed, as networkx does.
-        Parallel edges with different labels are an error, if these were asked for.
-    label_attribute : str, optional
-        Node attribute with an integer or a string.
-    feature_attributes : str or sequence of str, optional
-        Node attributes with a number or a vector each.
-    weight_attribute : str, optional
-        Edge attribute with a number. Without it, the graph is unweighted.
-    edge_label_attribute : str, optional
-        Edge attribute with an integer or a string; by default ``label``, if all edges have it;
-        none if it is empty.
+    kind: str  # of graphs, in messages
+    edges: Any
+    n_vertices: int | None
+    vertices: Columns
+    arcs: Columns
+    directed: bool | None = None  # None: the user says so
+    vertex_names: Sequence[Any] | None = None
+    parallel: bool = False  # whether weights of parallel edges are summed
+    # What is read unless the user names something else: of vertices (or else the only attribute),
+    # of edges, and weights.
+    usual: tuple[str, str, str] = ("label", "label", "weight")
+    others: tuple[Sequence[str], Sequence[str]] = ((), ())  # attributes that may be left out
 
-    Returns
-    -------
-    Graph
-    """
+
+def is_networkx(item: Any) -> bool:
+    """Return whether something is a networkx graph."""
+    return hasattr(item, "is_multigraph")
+
+
+def is_igraph(item: Any) -> bool:
+    """Return whether something is an igraph graph."""
+    return hasattr(item, "get_edgelist") and hasattr(item, "vs")
+
+
+def is_dgl(item: Any) -> bool:
+    """Return whether something is a DGL graph."""
+    return hasattr(item, "ndata") and hasattr(item, "edata")
+
+
+def is_graph(item: Any) -> bool:
+    """Return whether something is one graph of a known kind; a pair may be something else."""
+    if isinstance(item, Graph) or is_adjacency(item) or is_networkx(item):
+        return True
+    return hasattr(item, "edge_index") or is_igraph(item) or is_dgl(item)
+
+
+def foreign(item: Any) -> ForeignGraph | None:
+    """Convert a graph of networkx, igraph, DGL or PyG; return None for other objects."""
+    if is_dgl(item):  # which has some of networkx's methods as well
+        return of_dgl(item)
+    if is_networkx(item):
+        return of_networkx(item)
+    if is_igraph(item):
+        return of_igraph(item)
+    return of_pyg(item) if hasattr(item, "edge_index") else None
+
+
+def of_networkx(graph: Any) -> ForeignGraph:
+    """Read a networkx graph of any class; its nodes are numbered as it lists them."""
     position = {node: i for i, node in enumerate(graph)}
-    arcs = [(position[u], position[v]) for u, v in graph.edges()]
-    edge_index = np.array(arcs, dtype=np.int64).reshape(-1, 2).T
-    labels = weights = None
-    edge_labels = _networkx_edge_labels(graph, edge_index, weight_attribute, edge_label_attribute)
-    if weight_attribute is not None:
-        values = _present(graph.edges, "edge", weight_attribute)
-        weights = checks.numbers(values, f"attributes {weight_attribute!r} of edges")
-        if graph.is_multigraph():
-            if edge_labels is not None and not _agree(edge_index, edge_labels, graph.is_directed()):
-                raise GraphError("it has parallel edges with different labels; drop one of them")
-            edge_index, first, weights = _sum_parallel(edge_index, weights)
-            edge_labels = None if edge_labels is None else edge_labels[first]
-    if label_attribute is not None:
-        labels = _present(graph.nodes, "node", label_attribute)
-    return Graph(
-        edge_index=edge_index,
-        n_vertices=len(position),
-        labels=labels,
-        features=_stacked(
-            {n: _present(graph.nodes, "node", n) for n in _names(feature_attributes)}
-        ),
-        weights=weights,
-        directed=graph.is_directed(),
-        edge_labels=edge_labels,
-        vertex_names=None if list(position) == list(range(len(position))) else list(position),
-    )
+    ends = [(position[u], position[v]) for u, v in graph.edges()]
+    vertices = _columns([data for _, data in graph.nodes(data=True)])
+    arcs = _columns([data for *_, data in graph.edges(data=True)])
+    names = None if list(position) == list(range(len(position))) else list(position)
+    return ForeignGraph(
+        "networkx graphs", np.array(ends, dtype=np.int64).reshape(-1, 2).T, len(position),
+        vertices, arcs, graph.is_directed(), names, graph.is_multigraph(),
+        others=(list(vertices), list(arcs)),
+    )  # fmt: skip
 
 
-def from_scipy(
-    matrix: Any, *, labels: Any = None, features: Any = None, directed: bool = False
-) -> Graph:
-    """Convert an adjacency matrix, whose entry (i, j) is the arc from i to j.
+def of_igraph(graph: Any) -> ForeignGraph:
+    """Read an igraph graph; distinct values of the attribute ``name`` are names of vertices."""
+    vertices = _columns([vertex.attributes() for vertex in graph.vs])
+    arcs = _columns([edge.attributes() for edge in graph.es])
+    names = vertices.pop("name", None)
+    return ForeignGraph(
+        "igraph graphs", np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2).T,
+        graph.vcount(), vertices, arcs, graph.is_directed(),
+        names if names is not None and len(set(names)) == len(names) else None,
+        graph.has_multiple(), others=(list(vertices), list(arcs)),
+    )  # fmt: skip
 
-    Parameters
+
+def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    names = dict.fromkeys(chain.from_iterable(rows))
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    return {name: c for name, c in columns.items() if any(value is not None for value in c)}
+
+
+_PYG = ("x", "edge_attr", "edge_weight")
+_NOT_OF_VERTICES = {*_PYG[1:], "y", "batch", "ptr"}
+
+
+def of_pyg(data: Any) -> ForeignGraph:
+    """Read a PyG ``Data`` object, or one with ``edge_index``, ``x`` and ``num_nodes``."""
+    keys = data.keys() if callable(getattr(data, "keys", None)) else vars(data)
+    columns = {key: value for key in keys if (value := getattr(data, key, None)) is not None}
+    if "edge_index" not in columns:
+        raise GraphError("it has no attribute 'edge_index'")
+    edges, n = plain(columns.pop("edge_index")), getattr(data, "num_nodes", None)
+    columns.pop("num_nodes", None)
+    n_arcs = np.shape(edges)[-1] if np.ndim(edges) else 0
+    left = [key for key in columns if key not in {"x", *_NOT_OF_VERTICES}]
+    lengths = {key: np.shape(plain(columns[key]))[:1] for key in left}
+    of_vertices = [key for key, own in lengths.items() if own == (n,) and n != 1]
+    of_edges = [key for key, own in lengths.items() if own == (n_arcs,) and own != (n,)]
+    others = (["x", *of_vertices], ["edge_attr", *(of_edges if n_arcs > 1 else [])])
+    return ForeignGraph("PyG graphs", edges, n, columns, columns, usual=_PYG, others=others)
+
+
+def of_dgl(graph: Any) -> ForeignGraph:
+    """Read a DGL graph; ``feat`` is called ``x`` and ``edge_attr``, and ``w`` ``edge_weight``."""
+    if not graph.is_homogeneous:
+        raise GraphError(
+            "it has several types of vertices or edges; pass dgl.to_homogeneous(graph)"
+        )
+    names = {"feat": "edge_attr", "w": "edge_weight", "weight": "edge_weight"}
+    vertices = {"x" if name == "feat" else name: value for name, value in graph.ndata.items()}
+    arcs = {names.get(name, name): value for name, value in graph.edata.items()}
+    return ForeignGraph(
+        "DGL graphs", np.stack([plain(ends) for ends in graph.edges()]), graph.num_nodes(),
+        vertices, arcs, usual=_PYG, others=(list(vertices), list(arcs)),
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------------- attributes by the options
+
+
+@dataclass
+class AttributeReader:
+    """The way from graphs of other libraries to raw graphs; the first ones decide what is read.
+
+    Attributes
     ----------
-    matrix : SciPy sparse matrix or array, or NumPy array, shape (n_vertices, n_vertices)
-        Stored zeros are not arcs. If all other entries are 1, the graph is unweighted. Otherwise
-        they are its weights.
-    labels, features : array-like, optional
-        What the vertices carry, as in `Graph`.
-    directed : bool, default=False
-        If False, the matrix must be symmetric. A triangular matrix is an error.
-
-    Returns
-    -------
-    Graph
+    options : ReadOptions
+    unused : dict
+        What the first graphs have and is not read, and the options that read it.
+    kind : str
+        The kind of the first graph, in words.
     """
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+
+    options: ReadOptions
+    unused: dict[str, str] = field(default_factory=dict)
+    kind: str = ""
+    _of_vertices: tuple[str, ...] | None = None
+    _of_edges: tuple[str | None, str | None] | None = None  # what edges carry, and weights
+
+    def read(self, graph: ForeignGraph) -> RawGraph:
+        """Return the arrays that the options ask for; raise GraphError if the graph lacks some."""
+        options = self.options
+        self.kind = self.kind or graph.kind
+        if self._of_vertices is None and graph.n_vertices != 0:
+            self._of_vertices = self._vertex_attributes(graph)
+        if self._of_edges is None and np.size(graph.edges):
+            self._of_edges = self._edge_attributes(graph)
+        names = self._of_vertices or ()
+        columns = [_values(graph, "vertex", name) for name in names]
+        labels, columns = self._labels(columns)
+        edge, weight = self._of_edges or (None, None)
+        carried = _of_edges(graph, edge, options.edge_attribute is not None)
+        weights = _of_edges(graph, weight, False)
+        for name, values in ((edge, carried), (weight, weights)):
+            if values is None and name in graph.arcs and options.edge_labels == "auto":
+                self.unused[f"the values of {name!r}"] = (
+                    "some edges have none: set it on all edges, or `edge_labels='ignore'` reads "
+                    "nothing of edges"
+                )
+        edges, directed = graph.edges, graph.directed
+        if directed is None:
+            directed = bool(options.directed)
+            if not directed:
+                _check_both_ways(edges, "torch_geometric.transforms.ToUndirected")
+        elif options.directed is not None:
+            if options.directed and not directed:  # each edge both ways
+                other = edges[0] != edges[1]
+                edges = np.hstack([edges, edges[::-1, other]])
+                carried, weights = (
+                    None if array is None else np.concatenate([array, array[other]])
+                    for array in (carried, weights)
+                )
+            directed = options.directed
+        return RawGraph(
+            edges=checks.arc_array(edges),
+            n_vertices=graph.n_vertices,
+            x=_side_by_side(columns, names),
+            carried=carried,
+            directed=directed,
+            vertex_attributes=names,
+            edge_attribute=edge,
+            labels=labels,
+            weights=weights,
+            vertex_names=graph.vertex_names,
+            parallel=graph.parallel,
+        )
+
+    def _vertex_attributes(self, graph: ForeignGraph) -> tuple[str, ...]:
+        """Choose attributes of vertices: those in the options, the usual one, or the only one."""
+        options = self.options
+        if options.vertex == "none" or options.vertex_attributes:
+            return () if options.vertex == "none" else options.vertex_attributes
+        there = [name for name in graph.others[0] if name in graph.vertices]
+        names = [graph.usual[0]] if graph.usual[0] in there else there if len(there) == 1 else []
+        left = sorted((name for name in there if name not in names), key=str)
+        if left and options.vertex == "auto":
+            self.unused[f"attributes {_listed(left)} of vertices"] = (
+                f"`vertex_attributes={left[0]!r}` reads this one, several names read several, and "
+                "`vertex='none'` reads nothing of vertices"
+            )
+        return tuple(names)
+
+    def _edge_attributes(self, graph: ForeignGraph) -> tuple[str | None, str | None]:
+        """Choose the attribute of edges: that in the options, or the usual ones; and weights."""
+        options, (_, edge, weight) = self.options, graph.usual
+        if options.edge_labels == "ignore":
+            return None, None
+        chosen = options.edge_attribute
+        if options.edge_labels == "weights" and chosen is None and weight in graph.arcs:
+            chosen = weight
+        if chosen is None and edge in graph.arcs:
+            chosen = edge
+        beside = weight if options.edge_labels == "auto" and weight in graph.arcs else None
+        beside = None if beside == chosen else beside
+        used = {checks.name_and_place(chosen)[0], chosen, beside}
+        there = [name for name in graph.others[1] if name in graph.arcs]
+        left = sorted((name for name in there if name not in used), key=str)
+        if left and options.edge_labels == "auto" and options.edge_attribute is None:
+            self.unused[f"attributes {_listed(left)} of edges"] = (
+                f"`edge_attribute={left[0]!r}` reads this one, and `edge_labels='ignore'` reads "
+                "nothing of edges"
+            )
+        return chosen, beside
+
+    def _labels(self, columns: list[Array]) -> tuple[Array | None, list[Array]]:
+        """Separate the labels from several columns, and return the others, which are features."""
+        texts = [i for i, column in enumerate(columns) if checks.is_text(column)]
+        if len(columns) < 2:
+            return None, columns
+        if self.options.vertex == "both":
+            texts = texts or [len(columns) - 1]
+        if self.options.vertex not in ("auto", "both") or len(texts) != 1:
+            return None, columns
+        return columns.pop(texts[0]), columns
+
+
+def _of_edges(graph: ForeignGraph, name: str | None, asked: bool) -> Array | None:
+    """Return the values of edges, with the one in a one-hot row as its position."""
+    if name is None:
+        return None
+    if not asked:
+        given = graph.arcs.get(name)
+        if given is None or (isinstance(given, list) and any(each is None for each in given)):
+            return None
+    values = _values(graph, "edge", name)
+    if values.ndim == 2 and values.shape[1] > 1 and values.dtype.kind in "biuf":
+        ones = values == 1
+        if (ones | (values == 0)).all() and (ones.sum(axis=1) == 1).all():
+            return np.asarray(ones.argmax(axis=1))
+    return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+
+
+def _values(graph: ForeignGraph, what: str, name: str) -> Array:
+    """Return one value or row for each vertex, or for each edge; none may be missing."""
+    columns = graph.vertices if what == "vertex" else graph.arcs
+    whole, place = (name, None) if name in columns else checks.name_and_place(name)
+    things = "vertices" if what == "vertex" else "edges"
+    if whole is None or whole not in columns:
+        if (graph.n_vertices == 0) if what == "vertex" else (np.size(graph.edges) == 0):
+            return np.empty(0)
+        raise GraphError(
+            f"its {things} have no attribute {name!r}; the attributes are {_listed(columns)}"
+        )
+    values = plain(columns[whole])
+    if isinstance(values, list) and any(value is None for value in values):
+        at: Any = next(i for i, value in enumerate(values) if value is None)
+        names = graph.vertex_names
+        if what == "edge":
+            u, v = (end if names is None else names[end] for end in graph.edges[:, at].tolist())
+            at = f"{u!r}, {v!r}"
+        elif names is not None:
+            at = repr(names[at])
+        raise GraphError(f"{what} {at} has no attribute {name!r}; set it on all {things}")
+    array = checks.entries(values, f"attribute {name!r} of {things}")
+    return checks.column_at(array, place, f"attribute {whole!r}")
+
+
+_SHOWN = 10  # attributes, in a message
+
+
+def _listed(names: Iterable[Any]) -> str:
+    """Return the first names of attributes, in order."""
+    shown = sorted(cut(repr(name), 40) for name in names)
+    more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
+    return (", ".join(shown[:_SHOWN]) or "none") + more
+
+
+def _side_by_side(columns: list[Array], names: Sequence[str]) -> Array | None:
+    """Join columns of numbers or vectors to one matrix; None if there are no columns."""
+    if len(columns) < 2:
+        return columns[0] if columns else None
+    try:
+        return np.hstack([column[:, None] if column.ndim == 1 else column for column in columns])
+    except ValueError as error:
+        raise GraphError(
+            f"its attributes {', '.join(names)} do not fit side by side ({error})"
+        ) from None
+
+
+def plain(value: Any) -> Any:
+    """Copy a tensor from any device to NumPy; leave everything else alone."""
+    if isinstance(value, np.ndarray) or not hasattr(value, "numpy"):
+        return value
+    try:
+        return value.detach().cpu().numpy() if hasattr(value, "detach") else value.numpy()
+    except (TypeError, RuntimeError) as error:  # a dtype or a layout that NumPy lacks
+        raise GraphError(f"a tensor cannot be read as an array ({error})") from None
+
+
+def _check_both_ways(edge_index: Any, remedy: str) -> None:
+    arcs = checks.as_array(edge_index, "the rows of edge_index")
+    if arcs.ndim != 2 or len(arcs) != 2 or arcs.dtype.kind not in "iu" or arcs.size == 0:
+        return  # nothing to mirror, or `GraphBatch` will say what is wrong
+    arcs = arcs.astype(np.int64)
+    n = arcs.max() + 1
+    lonely = ~np.isin(arcs[0] * n + arcs[1], arcs[1] * n + arcs[0])
+    if lonely.any():
+        u, v = arcs[:, np.argmax(lonely)]
+        raise GraphError(
+            f"the arc ({u}, {v}) has no counterpart ({v}, {u}); "
+            f"pass `directed=True`, or make it undirected by {remedy}"
+        )
+
+
+# ---------------------------------------------------------------------- matrices and pairs
+
+
+def of_pair(pair: Sequence[Any], directed: bool) -> Graph:
+    """Convert a pair of an edge index or an adjacency matrix, and what vertices carry."""
+    if len(pair) != 2:
+        raise GraphError(
+            f"it is a {type(pair).__name__} of {len(pair)}, expected a pair (edge_index, x); pass "
+            "a list of edges as Graph(numpy.array(edges).T), and a matrix as an array"
+        )
+    arcs, x = plain(pair[0]), plain(pair[1])
+    try:
+        is_matrix = np.ndim(x) > 1
+    except ValueError:  # ragged: `GraphBatch` will say so
+        is_matrix = True
+    fields = {"features" if is_matrix else "labels": x, "directed": directed}
+    return of_matrix(arcs, **fields) if is_adjacency(arcs, in_pair=True) else Graph(arcs, **fields)
+
+
+def is_adjacency(item: Any, in_pair: bool = False) -> bool:
+    """Return whether something is an adjacency matrix, sparse or a square array or tensor.
+
+    An array of shape (2, 2) in a pair is an edge index, as of shape (2, n_arcs).
+    """
+    if sp.issparse(item):
+        return True
+    is_frame = hasattr(item, "columns")
+    shape: tuple[int, ...] = () if is_frame else getattr(item, "shape", None) or ()
+    return len(shape) == 2 and bool(shape[0] == shape[1]) and not (in_pair and shape[0] == 2)
+
+
+def of_matrix(matrix: Any, *, directed: bool = False, **fields: Any) -> Graph:
+    """Convert an adjacency matrix, whose entry (i, j) is the arc from i to j, and its weight.
+
+    Stored zeros are not arcs. An undirected graph has a symmetric matrix; a triangular one is an
+    error.
+    """
+    matrix = plain(matrix)
+    if matrix.shape[0] != matrix.shape[1]:
         raise GraphError(f"its adjacency matrix has shape {matrix.shape}, expected a square one")
     if not sp.issparse(matrix):
         matrix = checks.numbers(matrix, "entries of its adjacency matrix")
@@ -113,76 +401,19 @@ def from_scipy(
     edge_index = np.stack([entries.row, entries.col])
     if not directed:
         _check_both_ways(edge_index, "A.maximum(A.T)")
-    return Graph(
-        edge_index=edge_index,
-        n_vertices=matrix.shape[0],
-        labels=labels,
-        features=features,
-        weights=entries.data if (entries.data != 1).any() else None,
-        directed=directed,
-    )
+    n = matrix.shape[0]
+    return Graph(edge_index, n, weights=entries.data, directed=directed, **fields)
 
 
-def from_pyg(
-    data: Any,
-    *,
-    label_attribute: str | None = None,
-    feature_attributes: str | Sequence[str] | None = None,
-    weight_attribute: str | None = None,
-    edge_label_attribute: str | None = None,
-    directed: bool = False,
-) -> Graph:
-    """Convert a PyG ``Data`` object, or one with ``edge_index``, ``x`` and ``num_nodes``.
+def without_unit_weights(graphs: Mapping[int, Graph], matrices: Sequence[int]) -> dict[int, Graph]:
+    """Return graphs, given by position, with no weights if all are from matrices of ones."""
+    others = any(graph.weights is not None for i, graph in graphs.items() if i not in matrices)
+    if others or any((np.asarray(graphs[i].weights) != 1).any() for i in matrices):
+        return dict(graphs)
+    return {i: replace(g, weights=None) if i in matrices else g for i, g in graphs.items()}
 
-    Parameters
-    ----------
-    data : torch_geometric.data.Data or similar
-    label_attribute : str, optional
-        The attribute with the labels. If no attribute is named for labels or features, ``x`` is
-        read: as labels if it has one integer per vertex, as features if it is a matrix.
-    feature_attributes : str or sequence of str, optional
-        The attributes with the features.
-    weight_attribute : str, optional
-        The attribute with the weights, by default ``edge_weight`` if there is one, or ``edge_attr``
-        if it has one real number per arc.
-    edge_label_attribute : str, optional
-        The attribute with the edges' labels; by default ``edge_attr``, if it has one integer per
-        arc or is one-hot, the same in both directions of an edge, and is not named as weights;
-        none if it is empty. Several integers per arc are joined to one text, if it is named.
-    directed : bool, default=False
-        If False, every arc must be listed both ways, as is usual in PyG.
 
-    Returns
-    -------
-    Graph
-    """
-
-    def get(name: str) -> Any:
-        value = plain(getattr(data, name, None))
-        if value is None:
-            raise GraphError(f"it has no attribute {name!r}; name one that it has")
-        return value
-
-    labels = None if label_attribute is None else get(label_attribute)
-    features = _stacked({name: get(name) for name in _names(feature_attributes)})
-    if labels is None and features is None:
-        labels, features = labels_or_features(plain(getattr(data, "x", None)))
-    edge_index = get("edge_index")
-    if not directed:
-        _check_both_ways(edge_index, "torch_geometric.transforms.ToUndirected")
-    weights = (
-        get(weight_attribute) if weight_attribute else plain(getattr(data, "edge_weight", None))
-    )
-    edge_labels = None
-    if edge_label_attribute:
-        edge_labels = _named_labels(get(edge_label_attribute))
-    elif edge_label_attribute is None and weight_attribute != "edge_attr":
-        edge_labels, numbers = _edge_attr(data, edge_index, directed)
-        weights = numbers if weights is None else weights
-    if weights is not None:
-        weights = _column(checks.as_array(weights, "weights"))
-    n_vertices = getattr(data, "num_nodes", None)
-    return Graph(edge_index, n_vertices, labels, features, weights, directed, edge_labels)
+# ---------------------------------------------------------------------- to other libraries
 
 
 def to_networkx(graph: Graph) -> Any:
@@ -223,450 +454,21 @@ def to_pyg(graphs: GraphBatch, y: Any = None) -> list[Any]:
         raise ValueError(f"y has {len(targets)} entries, but there are {len(graphs)} graphs")
 
     def one_hot(labels: Array | None, values: Array | None) -> Any:
-        if labels is None or values is None:
-            return None
-        return torch.as_tensor(labels[:, np.newaxis] == values, dtype=torch.float32)
+        return None if labels is None else labels[:, np.newaxis] == values
 
     found = []
     for g, graph in enumerate(graphs):
+        x = one_hot(graph.labels, graphs.label_values)
         fields = {
-            "x": one_hot(graph.labels, graphs.label_values)
-            if graph.features is None
-            else torch.tensor(graph.features, dtype=torch.float32),
+            "x": x if graph.features is None else graph.features,
             "edge_attr": one_hot(graph.edge_labels, graphs.edge_label_values),
-            "edge_weight": None
-            if graph.weights is None
-            else torch.tensor(graph.weights, dtype=torch.float32),
-            "y": None if targets is None else targets[g : g + 1],
+            "edge_weight": graph.weights,
         }
         data = Data(edge_index=torch.tensor(graph.edge_index), num_nodes=graph.n_vertices)
         for name, value in fields.items():
             if value is not None:
-                data[name] = value
+                data[name] = torch.tensor(value, dtype=torch.float32)
+        if targets is not None:
+            data["y"] = targets[g : g + 1]
         found.append(data)
     return found
-
-
-# ---------------------------------------------------------------------- other interfaces
-
-
-class IgraphView:
-    """An igraph graph with the part of networkx's interface that is read here.
-
-    Its nodes are the vertex attribute ``name``, if names differ, or else 0, 1, 2, ...
-    """
-
-    def __init__(self, graph: Any) -> None:
-        self.graph = graph
-        own = graph.vs["name"] if "name" in graph.vs.attributes() else []
-        self.names = own if len(own) == len(set(own)) > 0 else range(graph.vcount())
-        self.arcs = [(self.names[u], self.names[v]) for u, v in graph.get_edgelist()]
-
-    def __iter__(self) -> Any:
-        return iter(self.names)
-
-    def nodes(self, data: Any) -> list[tuple[Any, Any]]:
-        """Pair each node with all of its attributes, or with one."""
-        return [(node, self._value(v, data)) for node, v in zip(self, self.graph.vs, strict=True)]
-
-    def edges(self, data: Any = False) -> list[tuple[Any, ...]]:
-        """List the ends of each edge, with all of its attributes, or with one."""
-        if data is False:
-            return self.arcs
-        pairs = zip(self.arcs, self.graph.es, strict=True)
-        return [(*ends, self._value(edge, data)) for ends, edge in pairs]
-
-    @staticmethod
-    def _value(item: Any, data: Any) -> Any:
-        found = {k: v for k, v in item.attributes().items() if k != "name" and v is not None}
-        return found if data is True else found.get(data)
-
-    def is_directed(self) -> bool:
-        """Whether edges have a direction."""
-        return bool(self.graph.is_directed())
-
-    def is_multigraph(self) -> bool:
-        """Whether two edges have the same ends."""
-        return bool(self.graph.has_multiple())
-
-    def to_directed(self) -> IgraphView:
-        """Return the graph with each edge both ways."""
-        return IgraphView(self.graph.as_directed(mode="mutual"))
-
-
-def _dgl_view(graph: Any) -> Any:
-    """Return a DGL graph with PyG's names for what it has.
-
-    Vertices' ``feat`` or ``x`` is ``x``; edges' ``feat`` is ``edge_attr``, and their ``weight`` or
-    ``w`` is ``edge_weight``. All others have their own names.
-    """
-    of_edges = {"feat": "edge_attr", "w": "edge_weight", "weight": "edge_weight"}
-    fields = {of_edges.get(name, name): value for name, value in graph.edata.items()}
-    fields |= {{"feat": "x"}.get(name, name): value for name, value in graph.ndata.items()}
-    sources, targets = map(plain, graph.edges())
-    return SimpleNamespace(
-        **fields, edge_index=np.stack([sources, targets]), num_nodes=graph.num_nodes()
-    )
-
-
-def with_known_interface(item: Any) -> Any:
-    """Return graphs of igraph with networkx's interface, of DGL with PyG's; others as they are."""
-    if _is_igraph(item):
-        return IgraphView(item)
-    return _dgl_view(item) if _is_dgl(item) and item.is_homogeneous else item
-
-
-def _is_igraph(item: Any) -> bool:
-    return hasattr(item, "get_edgelist") and hasattr(item, "vs")
-
-
-def _is_dgl(item: Any) -> bool:
-    return hasattr(item, "ndata") and hasattr(item, "edata")
-
-
-def is_graph(item: Any) -> bool:
-    """Return whether something is one graph of a known kind; a pair may be something else."""
-    if isinstance(item, Graph) or is_adjacency(item) or is_networkx(item):
-        return True
-    return hasattr(item, "edge_index") or _is_igraph(item) or _is_dgl(item)
-
-
-def is_adjacency(item: Any, in_pair: bool = False) -> bool:
-    """Return whether something is an adjacency matrix, sparse or a square array or tensor.
-
-    An array of shape (2, 2) in a pair is an edge index, as of shape (2, n_arcs).
-    """
-    if sp.issparse(item):
-        return True
-    is_frame = hasattr(item, "columns")
-    shape: tuple[int, ...] = () if is_frame else getattr(item, "shape", None) or ()
-    return len(shape) == 2 and bool(shape[0] == shape[1]) and not (in_pair and shape[0] == 2)
-
-
-def is_networkx(item: Any) -> bool:
-    """Return whether something is a networkx graph."""
-    return hasattr(item, "is_multigraph")
-
-
-def network_schema(
-    graphs: GraphBatch, names: Names, label_columns: tuple[str | int, ...] = ()
-) -> InputSchema | None:
-    """Return the schema of networkx graphs; None if no attributes were named, or too many."""
-    weighted, labeled = graphs.weights is not None, graphs.edge_label_values is not None
-    if not any(names.values()) or (weighted and labeled):
-        return None
-    features, values = graphs.features, graphs.label_values
-    labels, weights = names["label_attribute"], names["weight_attribute"]
-    carried = weighted or labeled
-    return InputSchema(
-        source="networks",
-        directed=graphs.directed,
-        vertex="labels" if values is not None else "none" if features is None else "features",
-        label_kind=None if values is None else "text" if checks.is_text(values) else "integer",
-        n_features=None if features is None else features.shape[1],
-        edge_labels="weights" if weighted else "labels" if labeled else "ignore",
-        edge_kind=None if not carried else "number" if weighted else _kind_of(graphs),
-        edge_width=1 if carried else None,
-        vertex_attributes=(*_names(names["feature_attributes"]), *([labels] if labels else [])),
-        edge_attribute=(weights or names["edge_label_attribute"] or "label") if carried else None,
-        label_columns=label_columns,
-    )
-
-
-def _kind_of(graphs: GraphBatch) -> Literal["number", "text"]:
-    values = graphs.edge_label_values
-    return "text" if values is not None and checks.is_text(values) else "number"
-
-
-def names_in_schema(schema: InputSchema) -> Names:
-    """Return the attributes of networkx graphs that a schema names."""
-    *features, last = schema.vertex_attributes or (None,)
-    labeled = schema.vertex == "labels" or bool(schema.label_columns)
-    used = {schema.edge_labels: schema.edge_attribute}
-    return {
-        "label_attribute": last if labeled else None,
-        "feature_attributes": features if labeled else list(schema.vertex_attributes),
-        "weight_attribute": used.get("weights"),
-        "edge_label_attribute": used.get("labels", ""),
-    }
-
-
-def warn_unused_attributes(items: Sequence[Any], graphs: Sequence[Graph], names: Names) -> None:
-    """Warn once of attributes of networkx and PyG graphs that are not read; by the first graph.
-
-    Where attributes of vertices, or of edges, are named, the user has chosen among them.
-    """
-    chose_vertices = (names["label_attribute"], names["feature_attributes"]) != (None, None)
-    chose_edges = (names["weight_attribute"], names["edge_label_attribute"]) != (None, None)
-    for item, graph in zip(items, graphs, strict=True):
-        if is_networkx(item):
-            kind, (of_vertices, of_edges) = "networkx graphs", _nx_attributes(item, graph)
-        elif hasattr(item, "edge_index") and type(item) is not Graph:
-            kind, (of_vertices, of_edges) = "PyG graphs", _pyg_attributes(item, graph)
-        else:
-            continue
-        remedies = {}
-        if of_vertices and not chose_vertices:
-            remedies[_listed(of_vertices, "vertices")] = (
-                "name them by `label_attribute` or `feature_attributes`, or none by "
-                "`feature_attributes=[]`"
-            )
-        if of_edges and not chose_edges:
-            how = "name one by `weight_attribute` or `edge_label_attribute`"
-            how = how if is_networkx(item) else _use_of_edge_attr(item)
-            remedies[_listed(of_edges, "edges")] = f"{how}, or none by `edge_label_attribute=''`"
-        warn_unused(kind, remedies)
-        return
-
-
-def _listed(names: set[str], whose: str) -> str:
-    return f"attributes {', '.join(sorted(map(repr, names)))} of {whose}"
-
-
-def _nx_attributes(item: Any, graph: Graph) -> tuple[set[str], set[str]]:
-    """Find attributes of nodes, and those of edges, but for the label that was used."""
-    of_edges = {name for *_, data in item.edges(data=True) for name in data}
-    used = set() if graph.edge_labels is None else {"label"}
-    return {name for _, data in item.nodes(data=True) for name in data}, of_edges - used
-
-
-def _use_of_edge_attr(item: Any) -> str:
-    """Return how the ``edge_attr`` of a PyG graph can be used, which is not used by default."""
-    values = _column(np.asarray(plain(item.edge_attr)))
-    if values.ndim == 1 or _integers(values) is not None:
-        return "`directed=True` reads values that differ between the directions of an edge"
-    named = "`edge_label_attribute='edge_attr'`"
-    if values.dtype.kind in "iu" or not (values % 1).any():
-        return f"{named} joins the {values.shape[1]} integers of an edge to one label"
-    return (
-        f"bin the {values.shape[1]} numbers of an edge to integers, which {named} reads as labels"
-    )
-
-
-_PYG_OWN = {"x", "edge_index", "edge_weight", "y", "batch", "ptr"}
-
-
-def _pyg_attributes(item: Any, graph: Graph) -> tuple[set[str], set[str]]:
-    """Find arrays with a row per vertex that are not used, and ``edge_attr`` if it is not."""
-    keys = item.keys() if callable(getattr(item, "keys", None)) else vars(item)
-    n = getattr(item, "num_nodes", None)
-    of_vertices = {
-        key
-        for key in set(keys) - _PYG_OWN - {"edge_attr"}
-        if n is not None and n > 1 and np.shape(plain(getattr(item, key)))[:1] == (n,)
-    }
-    is_used = graph.edge_labels is not None or (
-        graph.weights is not None and getattr(item, "edge_weight", None) is None
-    )
-    has_own = getattr(item, "edge_attr", None) is not None and np.size(graph.edge_index) > 0
-    return of_vertices, {"edge_attr"} if has_own and not is_used else set()
-
-
-# ---------------------------------------------------------------------- finding the fields
-
-
-def plain(value: Any) -> Any:
-    """Copy a tensor from any device to NumPy; leave everything else alone."""
-    if isinstance(value, np.ndarray) or not hasattr(value, "numpy"):
-        return value
-    try:
-        return value.detach().cpu().numpy() if hasattr(value, "detach") else value.numpy()
-    except (TypeError, RuntimeError) as error:  # a dtype or a layout that NumPy lacks
-        raise GraphError(f"a tensor cannot be read as an array ({error})") from None
-
-
-def labels_or_features(x: Any) -> tuple[Any, Any]:
-    """Return labels and features: a matrix is features, everything else labels."""
-    try:
-        is_matrix = np.ndim(x) > 1
-    except ValueError:  # ragged: `GraphBatch` will say so
-        is_matrix = True
-    return (None, x) if is_matrix else (x, None)
-
-
-def _names(names: str | Sequence[str] | None) -> list[str]:
-    return [names] if isinstance(names, str) else list(names or [])
-
-
-def _present(view: Any, what: str, name: str) -> list[Any]:
-    """Collect an attribute of all nodes or edges; none may be missing."""
-    values = []
-    for *key, value in view(data=name):
-        if value is None:
-            whose = ", ".join(map(repr, key))
-            remedy = _other_attributes(view, what, name) or f"set it on every {what}, not to None"
-            raise GraphError(f"{what} {whose} has no attribute {name!r}; {remedy}")
-        values.append(value)
-    return values
-
-
-def _other_attributes(view: Any, what: str, name: str) -> str | None:
-    """List the attributes that there are; None if some nodes or edges have the one in question."""
-    found = {each for *_, data in view(data=True) for each in data}
-    if name in found or not found:
-        return None
-    shown = sorted(map(repr, found))
-    more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
-    return f"the {what}s of this graph have {', '.join(shown[:_SHOWN])}{more}"
-
-
-_SHOWN = 10  # attributes, in an error
-
-
-def _stacked(columns: dict[str, Any]) -> Array | None:
-    """Join columns of numbers or vectors to one matrix; None if there are no columns."""
-    if not columns:
-        return None
-    arrays = [checks.as_array(v, f"attributes {k!r}") for k, v in columns.items()]
-    try:
-        return np.hstack([array[:, np.newaxis] if array.ndim == 1 else array for array in arrays])
-    except ValueError as error:
-        names = ", ".join(columns)
-        raise GraphError(f"its attributes {names} do not fit side by side ({error})") from None
-
-
-def _sum_parallel(edge_index: Array, weights: Floats) -> tuple[Array, Array, Array]:
-    """Return the distinct arcs, where each is listed first, and its summed weight."""
-    merged, first, which = np.unique(edge_index, axis=1, return_index=True, return_inverse=True)
-    return merged, first, np.bincount(which.ravel(), weights, minlength=merged.shape[1])
-
-
-def _column(values: Any) -> Any:
-    """Flatten a matrix of one column; leave everything else alone."""
-    return values.ravel() if getattr(values, "shape", ())[1:] == (1,) else values
-
-
-def _networkx_edge_labels(
-    graph: Any, edge_index: Array, weight_attribute: str | None, name: str | None
-) -> Array | None:
-    """Read the edge attribute that is asked for, or else ``label`` where it can be used."""
-    if name:
-        values = _present(graph.edges, "edge", name)
-        return checks.edge_label_array(values, edge_index.shape[1])
-    if name is not None or weight_attribute == "label":
-        return None
-    values = [value for *_, value in graph.edges(data="label")]
-    if any(value is None for value in values):
-        return None
-    return _usable(values, edge_index, graph.is_directed(), checks.edge_label_array)
-
-
-def _edge_attr(data: Any, edge_index: Any, directed: bool) -> tuple[Array | None, Array | None]:
-    """Read ``edge_attr`` as labels or else as weights, where it can be used."""
-    try:
-        values = _column(plain(getattr(data, "edge_attr", None)))
-    except GraphError:
-        return None, None
-    if getattr(values, "dtype", None) is None:
-        return None, None
-    labels = _integers(values)
-    if labels is not None:
-        return _usable(labels, edge_index, directed, checks.edge_label_array), None
-    if values.dtype.kind == "f" and values.ndim == 1:
-        return None, _usable(values, edge_index, directed, _finite)
-    return None, None
-
-
-def _integers(values: Array) -> Array | None:
-    """Return one integer per edge: its own, or the position of the one in a one-hot row."""
-    if values.ndim == 1 and values.dtype.kind in "iu":
-        return values
-    if values.ndim == 2 and values.shape[1] > 1 and values.dtype.kind in "biuf":
-        ones = values == 1
-        if (ones | (values == 0)).all() and (ones.sum(axis=1) == 1).all():
-            return np.asarray(ones.argmax(axis=1))
-    return None
-
-
-def _named_labels(values: Any) -> Any:
-    """Return one label per edge of values that the user chose; errors are found later."""
-    array = _column(checks.as_array(values, "edge labels"))
-    labels = _integers(array)
-    if labels is not None:
-        return labels
-    if array.ndim == 2 and array.dtype.kind == "f":
-        if (array != np.round(array)).any():
-            raise GraphError(
-                f"edges have {array.shape[1]} real numbers each, which are no labels; bin them to "
-                "integers, or name one column as weights"
-            )
-        array = array.astype(np.int64)
-    return checks.joined_labels(array) if array.ndim == 2 and array.dtype.kind in "iu" else array
-
-
-def _finite(values: Any, n_arcs: int) -> Array:
-    numbers = checks.numbers(values, "weights")
-    checks.check_shape(numbers, (n_arcs,), "weights")
-    if not np.isfinite(numbers).all():
-        raise GraphError("weights are not finite")
-    return numbers
-
-
-def _usable(
-    values: Any, edge_index: Any, directed: bool, read: Callable[[Any, int], Array]
-) -> Array | None:
-    """Read one value per arc; None if that is not what they are, or if an edge has two."""
-    try:
-        arcs = checks.arc_array(edge_index)
-        found = read(values, arcs.shape[1])
-    except GraphError:
-        return None
-    return found if len(found) and _agree(arcs, found, directed) else None
-
-
-def _agree(arcs: Array, values: Array, directed: bool) -> bool:
-    """Return whether an edge has the same value wherever it is listed."""
-    codes = np.unique(values, return_inverse=True)[1]
-    # Indices are not checked yet, so they are numbered anew.
-    vertices, arcs = np.unique(arcs, return_inverse=True)
-    graph = np.array([0, len(vertices)])
-    merged = merge_arcs(arcs.reshape(2, -1), None, codes, graph, directed)
-    return len(merged.differing_labels) == 0
-
-
-def found_in_all(items: Sequence[Any], graphs: list[Graph], names: Names) -> list[Graph]:
-    """Return graphs with what was found on edges by default, only if all have it, of one kind."""
-    fields: dict[Field, str] = {
-        "edge_labels": "edge_label_attribute", "weights": "weight_attribute"
-    }  # fmt: skip
-    for field, name in fields.items():
-        kinds = {_kind(graph, field) for graph in graphs} - {"any"}
-        if names[name] is None and len(kinds) > 1:
-            nothing: dict[str, Any] = {field: None}
-            pairs = zip(items, graphs, strict=True)
-            graphs = [g if _is_given(item, field) else replace(g, **nothing) for item, g in pairs]
-    return graphs
-
-
-def _is_given(item: Any, field: Field) -> bool:
-    """Return whether a graph's labels or weights of edges were given as such, and must be used."""
-    if isinstance(item, Graph):
-        return True
-    is_pyg = hasattr(item, "edge_index")
-    return field == "weights" and (not is_pyg or getattr(item, "edge_weight", None) is not None)
-
-
-def _kind(graph: Graph, field: Field) -> str:
-    """Name the kind of what edges have; a graph without edges goes with any."""
-    try:
-        if np.size(graph.edge_index) == 0:
-            return "any"
-        values = getattr(graph, field)
-        return "none" if values is None else np.asarray(values).dtype.kind.replace("O", "U")
-    except ValueError:  # ragged: `GraphBatch` will say so
-        return "any"
-
-
-def _check_both_ways(edge_index: Any, remedy: str) -> None:
-    arcs = checks.as_array(edge_index, "the rows of edge_index")
-    if arcs.ndim != 2 or len(arcs) != 2 or arcs.dtype.kind not in "iu" or arcs.size == 0:
-        return  # nothing to mirror, or `GraphBatch` will say what is wrong
-    arcs = arcs.astype(np.int64)
-    n = arcs.max() + 1
-    lonely = ~np.isin(arcs[0] * n + arcs[1], arcs[1] * n + arcs[0])
-    if lonely.any():
-        u, v = arcs[:, np.argmax(lonely)]
-        raise GraphError(
-            f"the arc ({u}, {v}) has no counterpart ({v}, {u}); "
-            f"pass `directed=True`, or make it undirected by {remedy}"
-        )

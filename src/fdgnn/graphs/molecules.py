@@ -108,10 +108,10 @@ class Molecule:
 
 
 class ReadMolecule(NamedTuple):
-    """A molecule as it is read, and what was changed.
+    """A molecule as read, and its changes.
 
-    The atoms of `mol` are the vertices of its graph, and so are those of `smiles`, counted from
-    left to right; `smiles` is None where a ``Mol`` was given and stayed as it was.
+    The atoms of `mol`, and of `smiles` from left to right, are the vertices of its graph; `smiles`
+    is None for an unchanged ``Mol``.
     """
 
     mol: Any
@@ -136,7 +136,7 @@ class MoleculeReader:
         Whether a molecule is replaced by its largest fragment, without charges, and whether by
         its canonical tautomer then; see `fdgnn.graphs.molecules`.
     stereo : bool
-        Whether labels (or two more features) of atoms say R or S, and types of bonds E or Z.
+        Whether labels (or two more features) of atoms include R or S, and types of bonds E or Z.
     """
 
     atoms: Atoms = "typed"
@@ -160,7 +160,10 @@ class MoleculeReader:
         """Read a SMILES or a ``Mol``; raise GraphError if it is not a molecule."""
         with self.quietly():
             found = self._molecule(item, self._parse)
-            mol = self._with_stereo(found.mol) if self.stereo else found.mol
+            mol = found.mol
+            if self.stereo:  # a copy with CIP codes on atoms and bonds, whatever their order
+                mol = self._chem.Mol(mol)
+                require("rdkit.Chem.rdCIPLabeler", "chem", "molecules").AssignCIPLabels(mol)
         arcs, orders = self._bonds(mol)
         return Molecule(
             self._describe(mol, found.smiles is not None and "|" not in found.smiles),
@@ -241,16 +244,10 @@ class MoleculeReader:
         smiles = self._chem.MolToSmiles(clean)
         return ReadMolecule(_parsed(self._chem, smiles, parse), smiles, changes)
 
-    def _with_stereo(self, mol: Any) -> Any:
-        """Return a copy with CIP codes on atoms and bonds, whatever the order of the atoms."""
-        mol = self._chem.Mol(mol)
-        require("rdkit.Chem.rdCIPLabeler", "chem", "molecules").AssignCIPLabels(mol)
-        return mol
-
     # ------------------------------------------------------------------ what atoms and bonds carry
 
     def _describe(self, mol: Any, written: bool) -> list[Any]:
-        """Return what each atom carries; `written` if a SMILES says all that is known of them."""
+        """Return the data of each atom; `written` if the SMILES determines them."""
         # RDKit's own iterator, GetAtoms, takes twice as long as indices.
         atoms = list(map(mol.GetAtomWithIdx, range(mol.GetNumAtoms())))
         if self.atoms == "element":
@@ -288,7 +285,15 @@ class MoleculeReader:
         return found
 
     def _describe_atom(self, atom: Any) -> Any:
-        return _features(atom) if self.atoms == "rich" else _type_label(atom)
+        """Return the numbers of an atom, or the label of its type: "N 2 H1 +1 aromatic ring"."""
+        if self.atoms == "rich":
+            return _features(atom)
+        charge = atom.GetFormalCharge()
+        return (
+            f"{atom.GetSymbol()} {atom.GetDegree()} H{atom.GetTotalNumHs()}"
+            f"{f' {charge:+d}' if charge else ''}"
+            f"{' aromatic' if atom.GetIsAromatic() else ''}{' ring' if atom.IsInRing() else ''}"
+        )
 
     def _bonds(self, mol: Any) -> tuple[tuple[Ints, ...], Floats]:
         """Return the arcs of a molecule, and the orders of their bonds.
@@ -390,10 +395,22 @@ def _parsed(Chem: Any, smiles: Any, parse: Callable[[str], Any]) -> Any:
         foreign = [c for c in word if not _is_plain(c)]
         raise GraphError(f"its SMILES {_short(smiles)} has {foreign[0]!a}, which no SMILES has")
     mol = parse(smiles)
-    if mol is None:
-        raise GraphError(f"its SMILES {_short(smiles)} {_problem(Chem, smiles)}")
+    if mol is None:  # is the grammar wrong, or the chemistry?
+        mol = Chem.MolFromSmiles(smiles, sanitize=False)
+        if mol is None:
+            raise GraphError(f"its SMILES {_short(smiles)} cannot be parsed")
+        found = Chem.DetectChemistryProblems(mol)
+        why = f": {found[0].Message()}" if found else ""
+        raise GraphError(f"its SMILES {_short(smiles)} is not a molecule{why}")
     if mol.GetNumAtoms() == 0:
         raise GraphError(f"its SMILES {_short(smiles)} has no atoms")
+    words = smiles.split(None, 2)
+    # RDKit reads the first word; what follows may be a name.
+    if len(words) > 1 and Chem.MolFromSmiles(words[1], sanitize=False) is not None:
+        raise GraphError(
+            f"its SMILES {_short(smiles)} has a second molecule after a space; write a dot between "
+            "the components of one substance"
+        )
     return mol
 
 
@@ -422,26 +439,7 @@ def _short(smiles: str) -> str:
     return repr(smiles if len(smiles) <= 60 else smiles[:57] + "...")
 
 
-def _problem(Chem: Any, smiles: str) -> str:
-    """Return whether the grammar or the chemistry of a SMILES is wrong."""
-    mol = Chem.MolFromSmiles(smiles, sanitize=False)
-    if mol is None:
-        return "cannot be parsed"
-    problems = Chem.DetectChemistryProblems(mol)
-    return f"is not a molecule: {problems[0].Message()}" if problems else "is not a molecule"
-
-
 # ---------------------------------------------------------------------- what atoms carry
-
-
-def _type_label(atom: Any) -> str:
-    """Return the label of an atom's type, as in "N 2 H1 +1 aromatic ring"."""
-    charge = atom.GetFormalCharge()
-    return (
-        f"{atom.GetSymbol()} {atom.GetDegree()} H{atom.GetTotalNumHs()}"
-        f"{f' {charge:+d}' if charge else ''}"
-        f"{' aromatic' if atom.GetIsAromatic() else ''}{' ring' if atom.IsInRing() else ''}"
-    )
 
 
 def _features(atom: Any) -> tuple[float, ...]:

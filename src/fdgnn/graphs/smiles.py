@@ -30,13 +30,13 @@ _LARGEST = 1e12  # beyond which a descriptor says nothing more
 
 
 class Smiles(NamedTuple):
-    """The molecule that a graph is of, or a part of.
+    """The molecule of a graph, and the atoms of its vertices.
 
     Attributes
     ----------
     text : str
     atoms : (n_vertices,) int
-        Which atom of it each vertex is, counted from left to right.
+        The atom of each vertex, counted from left to right.
     """
 
     text: str

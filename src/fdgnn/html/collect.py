@@ -1,4 +1,4 @@
-"""Report data of a model and its graphs: `report_data` computes all that a report shows of them."""
+"""Report data of a model and its graphs: `report_data` computes the content of a report."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ from sklearn.base import clone
 
 from fdgnn.arrays import Array, Floats, Ints
 from fdgnn.encoders import Encoder
+from fdgnn.estimators.base import Answers
 from fdgnn.evaluation.run import EvaluationRun
-from fdgnn.evaluation.scores import machine, plain, versions
-from fdgnn.exceptions import ConvergenceWarning, GraphError
+from fdgnn.evaluation.scores import plain, provenance
+from fdgnn.exceptions import ConvergenceWarning, GraphError, OutOfDomainWarning
 from fdgnn.explanations import explain, has_attributions, substructures
 from fdgnn.explanations.drawing import EXACT_UP_TO, check_networkx, place_vertices, relative
+from fdgnn.extras import require
 from fdgnn.graphs import Graph, GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.graphs.descriptors import known_in
-from fdgnn.html.data_statistics import data_statistics, elements_of_labels
+from fdgnn.html.data_statistics import data_statistics, edge_counts, elements_of_labels
 from fdgnn.html.model_views import (
     base_models_of,
+    check_classes,
     encoder_of,
     features_of,
     fitted,
@@ -49,8 +52,9 @@ from fdgnn.html.report_data import (
     ReportData,
     SubstructureRow,
 )
-from fdgnn.html.words import clean, clipped, clipped_apart, listed, plural, short
+from fdgnn.html.words import clean, clipped, clipped_apart, count, few, plural, short
 from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, default_scoring, named_scoring
+from fdgnn.neighbors import difficulty, fit_difficulty, kernel_models, training_conditions
 from fdgnn.records import cached_property
 from fdgnn.targets import check_one_each, targets_like, winning_class
 from fdgnn.uncertainty import ConformalScores
@@ -72,11 +76,15 @@ class OutOfFold:
     probabilities : (n_graphs, n_classes) or None
     fold : (n_graphs,)
         The outer fold, from 0.
+    conditions : (n_graphs, n_conditions) or None
+        Of a regression: conditions of the difficulty (`fdgnn.neighbors`) among the graphs of other
+        folds; None: intervals have one width.
     """
 
     outputs: Floats
     probabilities: Floats | None
     fold: Ints
+    conditions: Floats | None = None
 
 
 def report_data(
@@ -118,7 +126,7 @@ def report_data(
     command : str, optional
         The command line that made it.
     notes : sequence of str, optional
-        Sentences that a reader should know, for instance about rows that were left out.
+        Notes for the reader, for instance about rows that were left out.
     """
     model = fitted(model)
     if isinstance(model, Encoder):
@@ -135,9 +143,10 @@ def report_data(
     ids = range(len(graphs)) if ids is None else ids
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # reports count these graphs
+        warnings.simplefilter("ignore", OutOfDomainWarning)
         found = _predictions(model, graphs, truth, out_of_fold)
         mistakes = found.mistakes
-        mapped = mapped_graphs(found, MAPPED, mistakes)
+        mapped = _mapped_graphs(len(graphs), mistakes)
         part = graphs if len(mapped) == len(graphs) else graphs[mapped]
         places, explained = principal_map(features_of(model, part))
         elements = elements_of_labels(clean(dataset), graphs, molecules=smiles is not None)
@@ -172,10 +181,13 @@ def report_data(
                 name: " ".join(clean(value).split()) if isinstance(value, str) else value
                 for name, value in plain(model.get_params(deep=False)).items()
             },
-            versions=versions(),
-            machine=machine(),
+            **provenance(),
             command=None if command is None else clean(command),
-            notes=[*map(clean, notes), *_unknown_classes(model, found)],
+            notes=[
+                *map(clean, notes),
+                *(_training_molecules(model, graphs) if unseen else ()),
+                *_unknown_classes(model, found),
+            ],
         )
 
 
@@ -191,6 +203,12 @@ def run_data(run: EvaluationRun, *, command: str | None = None) -> list[ReportDa
         warnings.simplefilter("ignore", ConvergenceWarning)  # reports count these graphs
         model.fit(task.graphs, targets)
     outputs, tested = run.predictions.last(), run.predictions.tested
+    conditions = None  # of the difficulty of all graphs, by target, if intervals vary
+    if any(target.difficulty is not None for target in model.targets_):
+        models = [model.estimators_[i] for i in kernel_models(model.estimators_)]
+        distances = None if model._novelty is None else model._novelty.of_training
+        errors, fold = np.abs(targets.values - outputs), np.argmax(tested, axis=0)
+        conditions = training_conditions(models, distances, errors, fold)
     found = []
     for t, target in enumerate(targets.each[:TARGETS]):
         several = len(targets.names) > 1
@@ -200,6 +218,7 @@ def run_data(run: EvaluationRun, *, command: str | None = None) -> list[ReportDa
             outputs[some][:, target.columns],
             None if chances is None else chances[some],
             np.argmax(tested, axis=0)[some],
+            None if conditions is None else conditions[t][some],
         )
         found.append(
             report_data(
@@ -227,11 +246,33 @@ def _checked_targets(model: Any, graphs: GraphBatch, y: Any) -> Array | None:
     check_one_each(graphs, truth)
     if truth.ndim > 1:
         raise ValueError(f"y has shape {truth.shape}; expected (n_graphs,)")
+    check_classes(model, truth)
     if model.targets_[0].classes is None and not np.isfinite(truth.astype(np.float64)).all():
         raise ValueError("y has values that are NaN or infinite; leave such graphs out")
     if model._target_transform is not None:  # as the outputs are
         truth = targets_like(model.targets_, truth, graphs).values[:, 0]
     return truth
+
+
+def _training_molecules(model: Any, graphs: GraphBatch) -> list[str]:
+    """Return a sentence about graphs that are molecules on which the model was trained."""
+    kept = model._training_graphs
+    if kept is None or kept.smiles is None or graphs.smiles is None:
+        return []
+    Chem = require("rdkit.Chem", "chem", "SMILES")
+
+    def canonical(text: str) -> str:
+        mol = Chem.MolFromSmiles(text)
+        return text if mol is None else str(Chem.MolToSmiles(mol))
+
+    known = set(map(canonical, kept.smiles.tolist()))
+    n = sum(canonical(text) in known for text in graphs.smiles.texts.tolist())
+    if not n:
+        return []
+    return [
+        f"{count(n)} of the {plural(len(graphs), 'graph')} {'is' if n == 1 else 'are'} among the "
+        "training molecules of the model: they are not held out, and scores are too high."
+    ]
 
 
 # ---------------------------------------------------------------------- predictions
@@ -241,9 +282,8 @@ def _checked_targets(model: Any, graphs: GraphBatch, y: Any) -> Array | None:
 class Predictions:
     """Predictions for all graphs, and the truth.
 
-    For a classification, `actual` and `predicted` are positions in `classes`, which are text. For
-    a regression they are numbers, and there are no classes. `actual` is None where the truth is
-    not known.
+    For a classification, `actual` and `predicted` are positions in `classes`, which are text. In
+    regression they are numbers, without classes. `actual` is None where the truth is not known.
     """
 
     classes: list[str]
@@ -264,10 +304,9 @@ class Predictions:
     @property
     def score(self) -> Floats:
         """The output for the predicted class, or the predicted number."""
-        if self.regression:
-            return self.outputs[:, 0]
-        single = self.outputs.shape[1] == 1
-        return np.asarray(np.abs(self.outputs[:, 0]) if single else self.outputs.max(axis=1))
+        if self.regression or self.outputs.shape[1] > 1:
+            return np.asarray(self.outputs.max(axis=1))
+        return np.asarray(np.abs(self.outputs[:, 0]))
 
     @property
     def probability(self) -> Floats | None:
@@ -285,7 +324,7 @@ class Predictions:
 
     @property
     def mistakes(self) -> Ints:
-        """Graphs with mistakes: the most confident, or the largest error, first."""
+        """Return graphs with mistakes, the most confident or largest errors first."""
         if self.errors is None:
             return np.empty(0, dtype=np.int64)
         if self.regression:
@@ -312,13 +351,11 @@ def _predictions(
     if given is None and target.slope is not None:
         chances = target.probabilities(outputs)
     names = [str(name) for name in target.classes.tolist()]
-    if y is not None:
-        values = y.tolist()
+    if y is not None:  # classes that the model does not know come last
         try:
-            more = sorted(set(values))
+            names += map(str, sorted(set(y.tolist())))
         except TypeError:  # values of several types
-            more = sorted(set(values), key=str)
-        names += map(str, more)  # classes that the model does not know come last
+            names += map(str, sorted(set(y.tolist()), key=str))
     position = {name: c for c, name in enumerate(dict.fromkeys(names))}
     if chances is not None:
         chances = np.pad(chances, ((0, 0), (0, len(position) - chances.shape[1])))
@@ -327,16 +364,15 @@ def _predictions(
 
 
 def _unknown_classes(model: Any, found: Predictions) -> list[str]:
-    """Return a sentence about classes of the graphs that the model does not know."""
+    """Return a sentence about classes of the graphs that are unknown to the model."""
     n_known = len(model.targets_[0].classes) if found.classes else 0
     names = found.classes[n_known:]
     if not names or found.actual is None:
         return []
     n = int((found.actual >= n_known).sum())
-    shown = listed(names if len(names) <= 5 else [*names[:5], "others"])
     which, it = ("class", "it") if len(names) == 1 else ("classes", "them")
     return [
-        f"The model does not know the {which} {shown}: it cannot be right about the "
+        f"The model does not know the {which} {few(names)}: it cannot be right about the "
         f"{plural(n, 'graph')} that {'has' if n == 1 else 'have'} {it}."
     ]
 
@@ -351,28 +387,27 @@ def _scores(found: Predictions, scoring: Any) -> tuple[dict[str, float], dict[st
     """
     if found.actual is None:
         return {}, {}
+    outputs, known = found.outputs, OF_NUMBERS if found.regression else OF_CLASSES
+    first = default_scoring(None if found.regression else found.actual)
+    if isinstance(scoring, str):
+        first = named_scoring(scoring, not found.regression)
     if found.regression:
-        outputs, constant = found.outputs, np.full_like(found.outputs, found.actual.mean())
-        known, first = OF_NUMBERS, default_scoring(None)
+        constant = np.full_like(outputs, found.actual.mean())
     else:
-        n_known, n = max(found.outputs.shape[1], 2), len(found.classes)
-        winners, outputs = np.eye(n), found.outputs
-        known, first = OF_CLASSES, default_scoring(found.actual)
-        if n > n_known:  # outputs do not rank classes that the model does not know
+        winners = np.eye(len(found.classes))
+        if len(winners) > max(outputs.shape[1], 2):
+            # Outputs do not rank classes that the model does not know.
             outputs = winners[found.predicted]
             known = {name: known[name] for name in ("accuracy", "balanced_accuracy", "f1")}
         elif outputs.shape[1] == 1:
             winners = np.array([[-1.0], [1.0]])
-        majority = np.bincount(found.actual).argmax()
-        constant = winners[[majority] * len(found.actual)]
-    if isinstance(scoring, str):
-        first = named_scoring(scoring, not found.regression)
-    order = sorted(known.values(), key=lambda each: each.name != first.name)
+        constant = winners[[np.bincount(found.actual).argmax()] * len(outputs)]
+    shown = sorted(known.values(), key=lambda one: one.name != first.name)
 
     def scored(values: Floats) -> dict[str, float]:
         each = {
             one.name: one.shown(float(one.metric(found.actual, values)))  # type: ignore[arg-type]
-            for one in order
+            for one in shown
             if not one.of_probabilities
         }
         return {name: short(score) for name, score in each.items() if np.isfinite(score)}
@@ -391,7 +426,7 @@ def _confusion(found: Predictions) -> list[list[int]] | None:
 
 
 def _calibration(found: Predictions) -> Calibration | None:
-    """Compare probabilities with how often the predictions are right.
+    """Compare probabilities with frequencies of correct predictions.
 
     `expected_error` is the mean over graphs of the difference between probability and accuracy
     of their bin. `brier` is half the squared distance of probabilities to the truth, 0 to 1; for
@@ -432,31 +467,34 @@ def _coverages(
     unseen: bool,
 ) -> list[Coverage]:
     """Measure prediction sets or intervals: of the model, or of each fold by the other folds."""
+    scores, n = {0: model.targets_[0].scores}, len(found.outputs)
+    fold, difficulties = np.zeros(n, dtype=np.int64), np.ones(n)
     distances = None if found.probabilities is None else 1.0 - found.probabilities
-    difficulty: Any = 1.0
     if found.classes and distances is None:
         return []
-    if out_of_fold is None:
-        if not (unseen or found.actual is None):
-            return []
-        scores = {0: model.targets_[0].scores}
-        fold = np.zeros(len(found.outputs), dtype=np.int64)
-        if found.regression and scores[0] is not None:
-            difficulty = model._answers(graphs).difficulty[:, 0]
-    else:
-        own = found.errors
-        if distances is not None and found.actual is not None:
-            own = _at(distances, found.actual)
-        if own is None:
-            return []
+    if out_of_fold is not None:
+        assert found.actual is not None
+        assert found.errors is not None
+        own = found.errors if distances is None else _at(distances, found.actual)
         fold = out_of_fold.fold
-        scores = {f: ConformalScores.of([own[fold != f]]) for f in np.unique(fold).tolist()}
+        scores = {}
+        for f in np.unique(fold).tolist():
+            others, relative = fold != f, np.ones(n)
+            if out_of_fold.conditions is not None:
+                weights = fit_difficulty(out_of_fold.conditions[others], own[others])
+                relative = difficulty(out_of_fold.conditions, weights)
+            scores[f] = ConformalScores.of([(own / relative)[others]])
+            difficulties[~others] = relative[~others]
+    elif not (unseen or found.actual is None):
+        return []
+    elif found.regression and scores[0] is not None:
+        difficulties = Answers(model, graphs).difficulty[:, 0]
     if any(one is None for one in scores.values()):
         return []
     measured = []
     for share in COVERAGES:
         try:
-            limit = difficulty * np.array([scores[f].limit(share) for f in fold.tolist()])
+            limit = difficulties * np.array([scores[f].limit(share) for f in fold.tolist()])
         except ValueError:  # too few graphs to promise so much
             continue
         covered = empty = None
@@ -486,7 +524,7 @@ def _domain(
     """Return which graphs are out of domain; None if the model has no applicability domain."""
     if model._novelty is None:
         return None
-    scores = model.novelty(graphs)
+    scores = model.domain_distance(graphs)
     reasons = model._out_of_domain(graphs, scores)
     outside = np.isin(np.arange(len(graphs)), list(reasons))
     errors = [
@@ -507,21 +545,12 @@ def _domain(
 # ---------------------------------------------------------------------- graphs
 
 
-def mapped_graphs(found: Predictions, at_most: int, keep: Ints) -> Ints:
-    """Choose all graphs, or a random part that keeps the classes' shares and the graphs `keep`."""
-    n = len(found.predicted)
-    if n <= at_most:
+def _mapped_graphs(n: int, keep: Ints) -> Ints:
+    """Choose all of n graphs, or a random part that contains the graphs `keep`."""
+    if n <= MAPPED:
         return np.arange(n)
-    codes = np.zeros(n, dtype=np.int64)
-    if not found.regression:
-        codes = found.predicted if found.actual is None else found.actual
-    place = np.empty(n)  # of a graph among those of its class in random order, from 0 to 1
-    order = np.random.default_rng(0).permutation(n)
-    for c in np.unique(codes):
-        own = order[codes[order] == c]
-        place[own] = (np.arange(len(own)) + 0.5) / len(own)
-    place[keep] = -1
-    return np.sort(np.argsort(place, kind="stable")[:at_most])
+    others = np.random.default_rng(0).permutation(np.setdiff1d(np.arange(n), keep))
+    return np.sort(np.concatenate([keep, others[: MAPPED - len(keep)]]))
 
 
 def _graph_rows(
@@ -533,7 +562,7 @@ def _graph_rows(
     out_of_fold: OutOfFold | None,
 ) -> list[GraphRow]:
     """Return one row for each mapped graph, at its place (n_mapped, 2)."""
-    n_vertices, n_edges = np.diff(graphs.vertex_offsets), _edge_counts(graphs)
+    n_vertices, n_edges = np.diff(graphs.vertex_offsets), edge_counts(graphs)
     score, probability, actual = found.score, found.probability, found.actual
     judged = actual is not None and not found.regression
 
@@ -559,22 +588,9 @@ def _graph_rows(
     ]
 
 
-def _edge_counts(graphs: GraphBatch) -> Ints:
-    """Count the edges of each graph: an undirected edge, a self-loop and an arc count once."""
-    n_arcs = np.diff(graphs.indptr[graphs.vertex_offsets])
-    if graphs.directed:
-        return n_arcs
-    local = np.arange(graphs.n_vertices) - graphs.vertex_offsets[graphs.graph_of_vertex]
-    degrees = np.diff(graphs.indptr)
-    loops = np.repeat(local, degrees) == graphs.neighbors
-    graph_of_arc = np.repeat(graphs.graph_of_vertex, degrees)
-    n_loops = np.bincount(graph_of_arc[loops], minlength=len(graphs))
-    return np.asarray((n_arcs + n_loops) // 2)
-
-
 # ---------------------------------------------------------------------- drawings
 
-SIDE = 1000  # places are whole numbers from 0 to this
+_SIDE = 1000  # places are whole numbers from 0 to this
 _VERTICES, LARGEST_DRAWN = 250, 600  # vertices of a drawn graph, at most; and of one that is needed
 _EDGES = 3000  # of a drawn graph, at most
 _BYTES = 1_000_000  # for all drawings together, about
@@ -613,35 +629,30 @@ def _drawn(graphs: GraphBatch, needed: Ints, mapped: Ints) -> Ints:
     """Choose by size alone, small graphs first, so that all machines choose the same."""
     n = np.diff(graphs.vertex_offsets)
     m = np.diff(graphs.indptr[graphs.vertex_offsets])
-    drawable = m <= (_EDGES if graphs.directed else 2 * _EDGES)
-    must = needed[drawable[needed] & (n[needed] <= LARGEST_DRAWN)]
-    may = np.setdiff1d(mapped[drawable[mapped] & (n[mapped] <= _VERTICES)], must)
+    few = m <= (_EDGES if graphs.directed else 2 * _EDGES)
+    must = needed[few[needed] & (n[needed] <= LARGEST_DRAWN)]
+    may = np.setdiff1d(mapped[few[mapped] & (n[mapped] <= _VERTICES)], must)
     order = np.concatenate([must, may[np.argsort(n[may] ** 2 + m[may], kind="stable")]])
     # Estimates from measurements: characters of JSON, and seconds of networkx.
     size = 150 + 22.0 * n[order] + (8.0 if graphs.directed else 4.0) * m[order]
-    slow = n[order] <= EXACT_UP_TO
-    seconds = 3e-3 + np.where(slow, 1.2e-5, 3e-6) * n[order] ** 2.0
+    seconds = 3e-3 + np.where(n[order] <= EXACT_UP_TO, 1.2e-5, 3e-6) * n[order] ** 2.0
     fits = (np.cumsum(size) <= _BYTES) & (np.cumsum(seconds) <= _SECONDS)
-    fits[: len(must)] = True
-    return np.sort(order[fits])
+    return np.sort(order[fits | (np.arange(len(order)) < len(must))])
 
 
 def _drawing(
-    g: int, graph: Graph, contributions: Floats, smiles: str | None, elements: Mapping[str, str]
+    g: int, graph: Graph, attributions: Floats, smiles: str | None, elements: Mapping[str, str]
 ) -> Drawing:
     edges = np.asarray(graph.edge_index)
     edges = edges if graph.directed else edges[:, edges[0] <= edges[1]]
     molecule = None if smiles is None else _molecule(smiles, graph, edges)
-    if molecule is None:
-        names = None if graph.labels is None else [clipped(v) for v in graph.labels]
-        labels = None if names is None else [elements.get(name, name) for name in names]
-        places, orders = place_vertices(graph), None
-    else:
-        places, orders, labels = molecule
-    # Whole numbers from 0 to SIDE, y downward; the longer side fills the canvas.
+    places, orders, labels = molecule or (place_vertices(graph), None, None)
+    if molecule is None and graph.labels is not None:
+        labels = [elements.get(name, name) for name in map(clipped, graph.labels)]
+    # Whole numbers from 0 to _SIDE, y downward; the longer side fills the canvas.
     low, high = places.min(axis=0), places.max(axis=0)
-    scale = SIDE / (float((high - low).max()) or 1.0)
-    at = ((places - (low + high) / 2) * [scale, -scale] + SIDE / 2).round().astype(np.int64)
+    scale = _SIDE / (float((high - low).max()) or 1.0)
+    at = ((places - (low + high) / 2) * [scale, -scale] + _SIDE / 2).round().astype(np.int64)
     return Drawing(
         graph=g,
         positions=at.ravel().tolist(),
@@ -649,7 +660,7 @@ def _drawing(
         directed=graph.directed,
         orders=orders,
         labels=labels,
-        contributions=[float(f"{c:.3g}") for c in contributions],
+        attributions=[float(f"{c:.3g}") for c in attributions],
         molecule=molecule is not None,
         smiles=None if smiles is None else clean(smiles),
     )
@@ -668,18 +679,13 @@ def _molecule(
         molecule: Any = Chem.MolFromSmiles(smiles)
     if molecule is None or molecule.GetNumAtoms() != graph.n_vertices:
         return None
-    bonds = {
-        (min(ends), max(ends)): bond.GetBondTypeAsDouble()
-        for bond in molecule.GetBonds()
-        for ends in [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx())]
-    }
-    pairs = [(min(u, v), max(u, v)) for u, v in edges.T.tolist()]
-    if set(pairs) != set(bonds):
+    bonds = [molecule.GetBondBetweenAtoms(u, v) for u, v in edges.T.tolist() if u != v]
+    if None in bonds or len(bonds) != molecule.GetNumBonds() or len(bonds) != edges.shape[1]:
         return None
     rdDepictor.Compute2DCoords(molecule)
     places = np.array(molecule.GetConformer().GetPositions())[:, :2]
     symbols = [atom.GetSymbol() for atom in molecule.GetAtoms()]
-    return places, [bonds[pair] for pair in pairs], symbols
+    return places, [bond.GetBondTypeAsDouble() for bond in bonds], symbols
 
 
 # ---------------------------------------------------------------------- the model
@@ -702,7 +708,7 @@ def _substructures(
             words=clipped(one.words, longest=_LONGEST),
             iteration=one.iteration,
             weight=short(one.weight),
-            contribution=short(one.contribution),
+            attribution=short(one.attribution),
             n_graphs=one.n_graphs,
             graph=int(mapped[one.graph]),
             steps=one.steps.tolist() if len(one.steps) <= LARGEST_DRAWN else [],
@@ -720,15 +726,13 @@ def _descriptors(model: Any, graphs: GraphBatch, part: GraphBatch) -> list[Descr
         return []
     explained = [[one.descriptors[name] for name in block.names] for one in explain(model, part)]
     effects = np.abs(explained).mean(axis=0)
-    order = np.argsort(-effects, kind="stable")[:DESCRIPTORS].tolist()
     given = dict(zip(graphs.descriptors.names, graphs.descriptors.columns, strict=True))
     rows = []
-    for j in order:
+    for j in np.argsort(-effects, kind="stable")[:DESCRIPTORS].tolist():
         column = block.columns[j]
-        if column.kind == "category":
-            values = ", ".join(column.categories)
-        else:
-            values = f"{column.low:.4g} to {column.high:.4g}"
+        of_numbers = column.kind != "category"
+        span = f"{column.low:.4g} to {column.high:.4g}" if of_numbers else ""
+        values = span or ", ".join(column.categories)
         rows.append(
             DescriptorRow(
                 name=clipped(block.names[j]),

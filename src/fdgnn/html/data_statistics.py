@@ -43,6 +43,19 @@ def graph_counts(graphs: GraphBatch, classes: Array | None = None) -> dict[str, 
     )
 
 
+def edge_counts(graphs: GraphBatch) -> Ints:
+    """Count the edges of each graph: an undirected edge, a self-loop and an arc count once."""
+    n_arcs = np.diff(graphs.indptr[graphs.vertex_offsets])
+    if graphs.directed:
+        return n_arcs
+    degrees = np.diff(graphs.indptr)
+    local = np.arange(graphs.n_vertices) - graphs.vertex_offsets[graphs.graph_of_vertex]
+    loops = np.repeat(local, degrees) == graphs.neighbors
+    graph_of_loop = np.repeat(graphs.graph_of_vertex, degrees)[loops]
+    n_loops = np.bincount(graph_of_loop, minlength=len(graphs))
+    return np.asarray((n_arcs + n_loops) // 2)
+
+
 def data_statistics(
     graphs: GraphBatch, y: Array | None, names: Sequence[str], elements: Mapping[str, str]
 ) -> DataStatistics:
@@ -55,8 +68,13 @@ def data_statistics(
     few = codes is not None and len(names) <= CLASSES
     groups = {name: sizes[codes == c] for c, name in enumerate(names)} if few else {"": sizes}
     targets = None
-    if y is not None:
-        targets = _classes(y, names) if names else _intervals(y)
+    if y is not None and names:
+        counts = np.bincount(y, minlength=len(names))[:CLASSES]
+        targets = BarCounts(names=list(names[:CLASSES]), series=[("", counts.tolist())])
+    elif y is not None:
+        counts, edges = np.histogram(y, bins=min(BARS, 5 + len(y) // 10))
+        spans = [f"{significant(a)} to {significant(b)}" for a, b in pairwise(edges.tolist())]
+        targets = BarCounts(names=spans, series=[("", counts.tolist())])
     return DataStatistics(
         **graph_counts(graphs, codes),
         vertices_range=(int(sizes.min()), int(sizes.max())),
@@ -67,19 +85,6 @@ def data_statistics(
         labels=_labels(graphs, elements),
         targets=targets,
     )
-
-
-def _classes(codes: Array, names: Sequence[str]) -> BarCounts:
-    """Count graphs by class."""
-    counts = np.bincount(codes, minlength=len(names))[:CLASSES]
-    return BarCounts(names=list(names[:CLASSES]), series=[("", counts.tolist())])
-
-
-def _intervals(y: Array) -> BarCounts:
-    """Count graphs by intervals of their target."""
-    counts, edges = np.histogram(y, bins=min(BARS, 5 + len(y) // 10))
-    names = [f"{significant(a)} to {significant(b)}" for a, b in pairwise(edges.tolist())]
-    return BarCounts(names=names, series=[("", counts.tolist())])
 
 
 def _sizes(groups: dict[str, Ints], low: int, high: int) -> BarCounts:

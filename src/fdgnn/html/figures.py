@@ -1,7 +1,7 @@
 """Figures of a report: charts as Vega-Lite specifications, tables, legends, and their sections.
 
 Colors are CSS variables of the page and ``currentColor``, so that one drawing serves the dark and
-the light theme. Whatever a color says, a shape, size or dash says as well. Field names are ours.
+the light theme. A shape, size or dash repeats the information of each color. Field names are ours.
 Text from files occurs in values only, never in an expression that Vega evaluates. Vega uses the
 values that it groups by as names of JavaScript properties, and names such as ``__proto__`` break
 it: `keyed` puts a number before each value, so that no value is such a name.
@@ -30,7 +30,7 @@ class Table:
     note: str = ""
 
     def without_empty(self) -> Table:
-        """Return the table without the columns of numbers that are not known in any row."""
+        """Return the table without empty columns of numbers."""
         empty = {NONE, (NONE, ""), (NONE, "ours")}
         kept = [
             i
@@ -86,7 +86,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Part:
-    """Figures of one subject in a section; `missing` says why there are none."""
+    """Figures of one subject in a section; `missing` is the reason if there are none."""
 
     figures: Sequence[Figure] = ()
     facts: Sequence[tuple[str, str]] = ()
@@ -399,7 +399,7 @@ def graph_map(
 def diagonal(
     rows: Sequence[Row], titles: tuple[str, str], ends: tuple[float, float], tips: dict[str, str]
 ) -> Spec:
-    """Draw points beside the line where both axes are equal. Rows: x, y, n, low, high."""
+    """Draw points and the diagonal. Rows: x, y, n, low, high."""
     scale = {"domain": list(ends), "nice": False, "zero": False}
     x, y = (number(name, title, scale=scale) for name, title in zip("xy", titles, strict=True))
     line = {

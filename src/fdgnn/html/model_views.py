@@ -6,8 +6,7 @@ Dynamics are how the states of a reservoir converge: the paper's loop, followed 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +14,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from fdgnn.arrays import Array, Features, Floats, Ints
-from fdgnn.encoders import Encoder, EncoderUnion
+from fdgnn.encoders import Encoder, EncoderUnion, GraphReservoir
 from fdgnn.estimators import GraphModel
 from fdgnn.graphs import GraphBatch
 from fdgnn.html.report_data import (
@@ -28,15 +27,17 @@ from fdgnn.html.report_data import (
     LayerDynamics,
     ReservoirDynamics,
 )
-from fdgnn.html.words import clean, clipped, count, listed, plural, short, significant
+from fdgnn.html.words import clean, clipped, count, few, plural, short, significant
 from fdgnn.linear import KernelReadout
-from fdgnn.reservoir import DeepReservoir, Embedding, contractions, embed, first_drive
+from fdgnn.reservoir import contractions, embed, first_drive
 from fdgnn.selection.search import FDGNNSearchCV
 from fdgnn.stability import necessary_condition, spectral_radius, sufficient_condition
+from fdgnn.targets import first_text
+from fdgnn.texts import listed
 
 _CURVES_PER_LAYER = 12
 _UNCERTIFIED_CURVES = 4
-_WORK = 2e7  # states that are iterated, at most: vertices times neurons of all layers
+_WORK = 2e7  # states that are iterated, at most: vertices times units of all layers
 
 
 def fitted(model: Any) -> Any:
@@ -56,6 +57,25 @@ def fitted(model: Any) -> Any:
         )
     check_is_fitted(model)
     return getattr(model, "best_estimator_", model)
+
+
+def check_classes(model: Any, y: Array) -> None:
+    """Raise ValueError if no entry of y is a class of a model of one target.
+
+    Then it is a wrong column, rather than one with a few new classes.
+    """
+    known = model.targets_[0].classes
+    if known is None and (text := first_text(y.tolist())) is not None:
+        raise ValueError(
+            f"not all targets are numbers, as those of the model are: one is {text!r}; name "
+            "another column by `target`, or none"
+        )
+    given = list(dict.fromkeys(map(str, y.tolist())))
+    if known is not None and given and not {*given} & {*map(str, known.tolist())}:
+        raise ValueError(
+            f"no target is a class of the model: targets are {few(given)}, and the model has the "
+            f"classes {few(known.tolist())}; name another column by `target`, or none"
+        )
 
 
 def encoder_of(model: Any) -> Encoder:
@@ -135,20 +155,8 @@ def principal_map(features: Any) -> tuple[Floats, tuple[float, float]]:
 # ---------------------------------------------------------------------- dynamics
 
 
-@dataclass(frozen=True)
-class Dynamics:
-    """One reservoir and the settings of its iteration."""
-
-    reservoir: DeepReservoir
-    degree: float
-    tol: float
-    max_iter: int
-    encoder: Encoder
-    name: str = ""  # of the base model
-
-
-def dynamics_of(model: Any) -> Dynamics | None:
-    """Return the first reservoir among a model's base models, or None if there is none.
+def reservoir_of(model: Any) -> tuple[GraphReservoir, str] | None:
+    """Return the first reservoir among the base models, and its name; None if there is none.
 
     Raises
     ------
@@ -163,9 +171,8 @@ def dynamics_of(model: Any) -> Dynamics | None:
         named = [(each.name, each.encoder) for each in model.estimators_]
     for name, whole in named:
         for part in _parts(whole):
-            if isinstance(getattr(part, "reservoir_", None), DeepReservoir):
-                own = cast(Any, part)
-                return Dynamics(own.reservoir_, own.degree_, own.tol, own.max_iter, part, name)
+            if isinstance(part, GraphReservoir):
+                return part, name
     return None
 
 
@@ -185,98 +192,84 @@ def _evenly(among: Ints, sizes: Ints, at_most: int) -> Ints:
     return ordered[places]
 
 
-def residual_curves(dynamics: Dynamics, graphs: GraphBatch) -> list[list[Floats]]:
+def residual_curves(encoder: GraphReservoir, graphs: GraphBatch) -> list[list[Floats]]:
     """Return the distances ``||X_t - X_(t-1)||_F`` of the paper's loop, for each graph and layer.
 
     The loop of a layer starts from zero and ends as in the paper, below `tol` or after `max_iter`
     steps. Its last states are the input of the next layer.
     """
-    return [_residuals(dynamics, graphs[[g]]) for g in range(len(graphs))]
-
-
-def _residuals(dynamics: Dynamics, graph: GraphBatch) -> list[Floats]:
-    A = graph.adjacency()
-    rows, row_of_vertex = first_drive(graph, dynamics.reservoir)
-    X, curves = rows[row_of_vertex], []
-    for i, layer in enumerate(dynamics.reservoir.layers):
-        drive = X if i == 0 else X @ layer.input_weights.T + layer.bias
-        X, residuals = np.zeros_like(drive), [np.inf]
-        while len(residuals) <= dynamics.max_iter and residuals[-1] >= dynamics.tol:
-            X_new = np.tanh(drive + (A @ X) @ layer.recurrent_weights.T)  # eq. 2
-            residuals.append(float(np.linalg.norm(X_new - X)))
-            X = X_new
-        curves.append(np.array(residuals[1:]))
-    return curves
+    found = []
+    for graph in (graphs[[g]] for g in range(len(graphs))):
+        A = graph.adjacency()
+        rows, row_of_vertex = first_drive(graph, encoder.reservoir_)
+        X, curves = rows[row_of_vertex], []
+        for i, layer in enumerate(encoder.reservoir_.layers):
+            drive = X if i == 0 else X @ layer.input_weights.T + layer.bias
+            X, residuals = np.zeros_like(drive), [np.inf]
+            while len(residuals) <= encoder.max_iter and residuals[-1] >= encoder.tol:
+                X_new = np.tanh(drive + (A @ X) @ layer.recurrent_weights.T)  # eq. 2
+                residuals.append(float(np.linalg.norm(X_new - X)))
+                X = X_new
+            curves.append(np.array(residuals[1:]))
+        found.append(curves)
+    return found
 
 
 def reservoir_dynamics(model: Any, graphs: GraphBatch) -> ReservoirDynamics | None:
     """Follow all graphs that the first reservoir can take or, where that takes long, some of them.
 
-    None if there is no reservoir, or if it can take none of the graphs.
+    None if there is no reservoir, or if it can encode none of the graphs.
     """
-    dynamics = dynamics_of(model)
-    if dynamics is None:
+    known = reservoir_of(model)
+    if known is None:
         return None
-    able = np.setdiff1d(np.arange(len(graphs)), list(dynamics.encoder.graph_errors(graphs)))
+    encoder, name = known
+    able = np.setdiff1d(np.arange(len(graphs)), list(encoder.graph_errors(graphs)))
     if len(able) == 0:
         return None
-    iterated = able[_iterated(dynamics, graphs if len(able) == len(graphs) else graphs[able])]
-    part = graphs if len(iterated) == len(graphs) else graphs[iterated]
-    reservoir = dynamics.reservoir
+    layers = encoder.reservoir_.layers
+    work = np.diff(graphs.vertex_offsets)[able] * len(layers) * encoder.reservoir_.n_units
+    if len(able) > ITERATED or work.sum() > _WORK:  # a random part that is always the same
+        order = np.random.default_rng(0).permutation(len(able))
+        enough = int(np.searchsorted(np.cumsum(work[order]), _WORK))
+        able = np.sort(able[order[: max(1, min(enough, ITERATED))]])
+    part = graphs if len(able) == len(graphs) else graphs[able]
     ends = embed(
-        part, reservoir, tol=dynamics.tol, max_iter=dynamics.max_iter, solver="paper", layers="last"
-    )
-    certified = contractions(reservoir, part) < 1
+        part, encoder.reservoir_, tol=encoder.tol, max_iter=encoder.max_iter, solver="paper",
+        layers="last",
+    )  # fmt: skip
+    certified = contractions(encoder.reservoir_, part) < 1
+    at_most = max(1, min(_CURVES_PER_LAYER, CURVES // len(layers)))
+    shown = graphs_for_curves(certified, np.diff(part.vertex_offsets), at_most)
+    curves = zip(shown, residual_curves(encoder, part[shown]), strict=True)
     return ReservoirDynamics(
-        model=shown_in_words(model, dynamics.encoder, dynamics.name),
-        degree=short(dynamics.degree),
-        tol=dynamics.tol,
-        max_iter=dynamics.max_iter,
-        n_graphs=len(iterated),
-        layers=[_layer(dynamics, i, certified[i], ends) for i in range(len(reservoir.layers))],
-        curves=_curves(dynamics, part, certified, iterated),
-    )
-
-
-def _iterated(dynamics: Dynamics, graphs: GraphBatch) -> Ints:
-    """Choose all graphs, or a random part that is always the same."""
-    layers = dynamics.reservoir.layers
-    work = np.diff(graphs.vertex_offsets) * (len(layers) * dynamics.reservoir.n_units)
-    order = np.random.default_rng(0).permutation(len(graphs))
-    if len(graphs) <= ITERATED and work.sum() <= _WORK:
-        return np.arange(len(graphs))
-    enough = np.searchsorted(np.cumsum(work[order]), _WORK)
-    return np.sort(order[: max(1, min(int(enough), ITERATED))])
-
-
-def _curves(
-    dynamics: Dynamics, graphs: GraphBatch, certified: npt.NDArray[np.bool_], numbers: Ints
-) -> list[Curve]:
-    """Follow a few graphs; `numbers` are their positions in the whole dataset."""
-    at_most = max(1, min(_CURVES_PER_LAYER, CURVES // len(certified)))
-    shown = graphs_for_curves(certified, np.diff(graphs.vertex_offsets), at_most)
-    return [
-        Curve(
-            layer=i + 1,
-            graph=int(numbers[g]),
-            certified=bool(certified[i, g]),
-            residuals=[short(r) for r in curve[:STEPS]],
-        )
-        for g, curves in zip(shown, residual_curves(dynamics, graphs[shown]), strict=True)
-        for i, curve in enumerate(curves)
-    ][:CURVES]
-
-
-def _layer(dynamics: Dynamics, i: int, certified: Array, ends: Embedding) -> LayerDynamics:
-    W_H = dynamics.reservoir.layers[i].recurrent_weights
-    return LayerDynamics(
-        layer=i + 1,
-        spectral_radius=short(spectral_radius(W_H)),
-        norm=short(sufficient_condition(W_H, 1.0)),
-        effective=short(necessary_condition(W_H, dynamics.degree)),
-        absolute_radius=short(spectral_radius(abs(W_H))),
-        certified=int(certified.sum()),
-        uncertified=int((~certified).sum()),
-        unconverged=int((ends.residual[i] >= dynamics.tol).sum()),
-        mean_iterations=short(float(np.mean(ends.n_iter[i]))),
+        model=shown_in_words(model, encoder, name),
+        degree=short(encoder.degree_),
+        tol=encoder.tol,
+        max_iter=encoder.max_iter,
+        n_graphs=len(able),
+        layers=[
+            LayerDynamics(
+                layer=i + 1,
+                spectral_radius=short(spectral_radius(layer.recurrent_weights)),
+                norm=short(sufficient_condition(layer.recurrent_weights, 1.0)),
+                effective=short(necessary_condition(layer.recurrent_weights, encoder.degree_)),
+                absolute_radius=short(spectral_radius(abs(layer.recurrent_weights))),
+                certified=int(certified[i].sum()),
+                uncertified=int((~certified[i]).sum()),
+                unconverged=int((ends.residual[i] >= encoder.tol).sum()),
+                mean_iterations=short(float(np.mean(ends.n_iter[i]))),
+            )
+            for i, layer in enumerate(layers)
+        ],
+        curves=[
+            Curve(
+                layer=i + 1,
+                graph=int(able[g]),
+                certified=bool(certified[i, g]),
+                residuals=[short(r) for r in curve[:STEPS]],
+            )
+            for g, own in curves
+            for i, curve in enumerate(own)
+        ][:CURVES],
     )

@@ -60,20 +60,24 @@ def build_page(
     scripts = {"early": _text("scripts/early.js"), "page": joined_script(f"{name}.js")}
     if library is not None:
         scripts["library"] = library
-    html: str = (
-        _templates()
-        .get_template(f"{name}.html.j2")
-        .render(
-            title=title,
-            summary=summary,
-            version=__version__,
-            policy=_content_policy(*scripts.values(), workers=worker is not None),
-            style=_markup(_text("templates/base.css") + _text(f"templates/{name}.css")),
-            data=_markup(data),
-            scripts={key: _markup(text) for key, text in scripts.items()},
-            worker=worker and _markup(joined_script(worker)),
-            **values,
-        )
+    jinja2 = require("jinja2", "report", "Pages")
+    templates = jinja2.Environment(  # which escapes the values that are filled in
+        loader=jinja2.FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    html: str = templates.get_template(f"{name}.html.j2").render(
+        title=title,
+        summary=summary,
+        version=__version__,
+        policy=_content_policy(*scripts.values(), workers=worker is not None),
+        style=_markup(_text("templates/base.css") + _text(f"templates/{name}.css")),
+        data=_markup(data),
+        scripts={key: _markup(text) for key, text in scripts.items()},
+        worker=worker and _markup(joined_script(worker)),
+        **values,
     )
     return html.encode("utf-8", errors="replace")  # paths may hold bytes that are not text
 
@@ -103,18 +107,6 @@ def _content_policy(*scripts: str, workers: bool) -> str:
     return (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
         f"{'worker-src blob:; ' if workers else ''}base-uri 'none'; form-action 'none'"
-    )
-
-
-def _templates() -> Any:
-    """Return the Jinja templates, which escape the values that they fill in."""
-    jinja2 = require("jinja2", "report", "Pages")
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_HERE / "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
     )
 
 
@@ -169,7 +161,14 @@ def vega_bundle() -> str:
     script = _cached(path)
     if script is None:
         script = str(_vl_convert().javascript_bundle())
-        _cache(path, script)
+        content = script.encode("utf-8")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with write_aside(path) as file:
+                file.write(hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
+        except OSError as error:
+            what = "the script that draws the charts of pages"
+            warn_not_cached(what, "it will be made", path.parent, error)
     script = script.replace("\r\n", "\n").replace("</script", "<\\/script")
     return f"(() => {{\n{script}\n}})();"  # its names stay its own
 
@@ -197,15 +196,3 @@ def _cached(path: Path) -> str | None:
         return None
     whole = digest == hashlib.sha256(script).hexdigest().encode()
     return script.decode("utf-8") if whole else None
-
-
-def _cache(path: Path, script: str) -> None:
-    """Write the script with its digest; where that fails, it is compiled again next time."""
-    content = script.encode("utf-8")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with write_aside(path) as file:
-            file.write(hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
-    except OSError as error:
-        what = "the script that draws the charts of pages"
-        warn_not_cached(what, "it will be made", path.parent, error)

@@ -19,7 +19,14 @@ import msgspec
 import numpy as np
 
 from fdgnn.arrays import Array, Ints
-from fdgnn.encoders import Encoder, EncoderUnion, GraphReservoir, PairCounts, WLCounts
+from fdgnn.encoders import (
+    Encoder,
+    EncoderUnion,
+    GraphReservoir,
+    MoleculeDescriptors,
+    PairCounts,
+    WLCounts,
+)
 from fdgnn.estimators import AutoGraphClassifier, AutoGraphRegressor
 from fdgnn.evaluation import paper
 from fdgnn.exceptions import FDGNNWarning, GraphError, PlaygroundError
@@ -32,13 +39,15 @@ from fdgnn.graphs import Graph, GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.graphs.molecules import BONDS, MoleculeReader, is_molecule
 from fdgnn.html.data_statistics import elements_of_labels
+from fdgnn.html.model_views import check_classes
 from fdgnn.html.page import build_page, check_jinja, write_page
-from fdgnn.html.words import clipped, listed, plural
+from fdgnn.html.words import clipped, plural
 from fdgnn.model_files import load_model
 from fdgnn.model_files.description import SeedRecord, as_json, describe, estimator_arrays
 from fdgnn.records import encode
 from fdgnn.schema import InputSchema
-from fdgnn.targets import first_text
+from fdgnn.targets import winning_class
+from fdgnn.texts import listed
 
 __all__ = ["fit_model", "write"]
 
@@ -120,17 +129,20 @@ def write(
     check_writable(path)
     check_jinja()
     if model is None and (graphs is None or y is None):
-        raise PlaygroundError("there is nothing to play with: give a model, or graphs and classes")
+        raise PlaygroundError("the playground needs a model, or graphs and classes")
     model = load_model(model) if isinstance(model, str | os.PathLike) else model
     if smiles is None and isinstance(graphs, list | tuple) and all(map(is_molecule, graphs)):
         smiles = [item if isinstance(item, str) else None for item in graphs]
     batch = _batch(model, graphs, {"SMILES": smiles, "answers": y, "ids": ids})
-    model, notes = one_model(fit_model(batch, y) if model is None else model, target)
+    chosen = np.empty(0, dtype=np.int64) if batch is None else chosen_graphs(batch)
+    part = None if batch is None else batch[chosen]
+    model, notes = _one_model(fit_model(batch, y) if model is None else model, target, part)
     for note in notes:
         warnings.warn(note, FDGNNWarning, stacklevel=2)
-    title = title or f"A model of {dataset}, to play with"
-    content, arrays = _content(model, batch, y, ids, smiles, dataset, code)
-    content["notes"] = [*notes, *content["notes"]]
+    title = title or f"Playground: a model of {dataset}"
+    content, arrays = _content(model, dataset, notes)
+    if batch is not None and part is not None:
+        _add_graphs(content, model, batch, part, chosen, y, ids, smiles, code)
     page = build_page(
         "playground",
         packed(content, arrays),
@@ -160,61 +172,84 @@ def _batch(model: Any, graphs: Any, given: Mapping[str, Sequence[Any] | None]) -
     return batch if len(batch) else None
 
 
-def _content(
+def _content(model: Any, dataset: str, notes: list[str]) -> tuple[Content, dict[str, Array]]:
+    """Return what a page without graphs holds: JSON, and the arrays of the model."""
+    # The model as its file would be, with its arrays except those the page can draw again.
+    arrays = estimator_arrays(model.estimators_)
+    radii, projections = {}, {}
+    for i, fitted in enumerate(model.estimators_):
+        for place, encoder, expansion in _encoders(fitted, f"{i}."):
+            if isinstance(encoder, GraphReservoir):
+                radii[f"{place}encoder."] = encoder.reservoir_.radii.tolist()
+            drawn = None if expansion is None else _drawn(encoder, expansion)
+            if drawn is not None:
+                projections[f"{place}projection"] = drawn
+                del arrays[f"{place}projection"]
+    record = msgspec.Raw(as_json(msgspec.structs.replace(describe(model, None), novelty=None)))
+    schema, molecules = model.input_schema_, None
+    if schema is not None and schema.atoms is not None:  # how molecules are read
+        molecules = {
+            "atoms": schema.atoms,
+            "bonds": BONDS[schema.edge_labels],
+            "stereo": schema.stereo,
+            "standardize": schema.standardize,
+        }
+    content: Content = {
+        "dataset": clipped(dataset),
+        "model": {"record": record, "radii": radii, "projections": projections},
+        "graphs": None,
+        "training": None,
+        "molecules": molecules,
+        "names": {},  # of vertex labels, by their text
+        "edge_names": {},
+        "class_names": {},
+        "notes": notes,
+    }
+    return content, arrays
+
+
+def _add_graphs(
+    content: Content,
     model: Any,
-    batch: GraphBatch | None,
+    batch: GraphBatch,
+    part: GraphBatch,
+    chosen: Ints,
     y: Any,
     ids: Sequence[Any] | None,
     smiles: Sequence[str | None] | None,
-    dataset: str,
     code: Sequence[str] | None,
-) -> tuple[Content, dict[str, Array]]:
-    """Collect all that a page holds: JSON, and the arrays of the model."""
-    shown, arrays = page_model(model)
-    rules = molecule_rules(model.input_schema_)
-    names = {} if batch is None else elements_of_labels(dataset, batch)
-    content: Content = {
-        "dataset": clipped(dataset),
-        "model": shown,
-        "graphs": None,
-        "training": None,
-        "molecules": rules,
-        "names": names,  # of vertex labels, by their text
-        "edge_names": paper.BONDS.get(dataset, {}) if names else {},
-        "class_names": paper.CLASSES.get(dataset, {}) if names else {},
-        "notes": [],
-    }
-    if batch is None:
-        return content, arrays
-    notes, chosen = content["notes"], chosen_graphs(batch)
-    part = batch[chosen]
-    if rules is not None and smiles is None:
+) -> None:
+    """Add the chosen part of the graphs, and what training needs, to what a page holds."""
+    dataset, notes, classes = content["dataset"], content["notes"], None
+    names = elements_of_labels(dataset, batch)
+    if names:
+        content["names"], content["edge_names"] = names, paper.BONDS.get(dataset, {})
+        content["class_names"] = paper.CLASSES.get(dataset, {})
+    if content["molecules"] is not None and smiles is None:
         content["molecules"] = None
         notes.append("The SMILES of these molecules are not known, so they are plain graphs.")
-    elif rules is None:
-        smiles = None
-    some = None if smiles is None else [smiles[g] for g in chosen]
+    of_molecules = content["molecules"] is not None and smiles is not None
+    texts = [smiles[g] for g in chosen] if of_molecules and smiles is not None else None
     shown_ids = chosen.tolist() if ids is None else [ids[g] for g in chosen]
-    graphs = page_graphs(part, shown_ids, some, model.input_schema_)
-    content["graphs"] = graphs | {"n_all": len(batch), "classes": None}
+    graphs = page_graphs(part, shown_ids, texts, model.input_schema_)
     if len(part) < len(batch):
         notes.append(f"The page holds {len(part)} of the {len(batch)} graphs, drawn at random.")
-    if y is not None:
-        classes, answers = _answers(model, np.asarray(y)[chosen])
-        content["graphs"]["classes"] = classes
-        for graph, answer in zip(graphs["list"], answers.tolist(), strict=True):
-            graph["answer"] = answer
-        if classes is not None:
-            content["training"] = _training(part, answers, chosen, len(batch), code)
     if y is None:
         notes.append("The targets are not known here, so the page cannot train models.")
-    elif classes is None:
-        notes.append("The page trains classifiers; this model is a regression.")
-    elif content["training"] is None:
-        notes.append(
-            "The page cannot train models: two classes with at least two graphs each are needed."
-        )
-    return content, arrays
+    else:
+        classes, answers = _answers(model, np.asarray(y)[chosen])
+        for graph, answer in zip(graphs["list"], answers.tolist(), strict=True):
+            graph["answer"] = answer
+        if classes is None:
+            notes.append("The page trains classifiers; this model is a regression.")
+        elif np.bincount(answers).min() < 2 or len(classes) < 2:
+            notes.append(
+                "The page cannot train models: two classes with at least two graphs each are "
+                "needed."
+            )
+        else:
+            content["training"] = _training(part, answers, chosen, len(batch), code)
+    content["graphs"] = graphs | {"n_all": len(batch), "classes": classes}
 
 
 def _summary(model: Any) -> str:
@@ -222,52 +257,36 @@ def _summary(model: Any) -> str:
     names = [fitted.name for fitted in model.estimators_]
     parts = names[0] if len(names) == 1 else f"{len(names)} models, averaged"
     return (
-        f"Change a graph and see what the model says. It runs in this page ({parts}), and nothing "
-        "leaves your computer."
+        f"Change a graph and see the prediction. The model runs in this page ({parts}), and "
+        "nothing leaves your computer."
     )
 
 
 def _answers(model: Any, y: Array) -> tuple[list[Any] | None, Array]:
     """Return the classes and their numbers; of a regression the targets themselves."""
-    known = model.targets_[0].classes
-    if known is None:
-        text = first_text(y.tolist())
-        if text is not None:
-            raise PlaygroundError(
-                f"not all answers are numbers, as those of the model are: one is {text!r}; "
-                "name another column, or none"
-            )
+    check_classes(model, y)
+    if model.targets_[0].classes is None:
         return None, y.astype(np.float64)
     classes, codes = np.unique(y, return_inverse=True)
-    if not set(classes.tolist()) & set(known.tolist()):
-        raise PlaygroundError(
-            f"no answer is a class of the model: they are {_few(classes)}, and it knows "
-            f"{_few(known)}; name another column, or none"
-        )
     return classes.tolist(), codes.astype(np.int32)
-
-
-def _few(values: Array) -> str:
-    """Name some values."""
-    named = [str(value) for value in values[:4].tolist()]
-    return listed(named if len(values) <= 4 else [*named, f"{len(values) - 4} more"])
 
 
 def _training(
     part: GraphBatch, answers: Array, chosen: Ints, n_all: int, code: Sequence[str] | None
-) -> Content | None:
-    """Return folds and code for training in the page; None if a class is too small for folds."""
+) -> Content:
+    """Return folds and code for training in the page."""
     sizes = np.bincount(answers)
-    if len(sizes) < 2 or sizes.min() < 2:
-        return None
     n_folds = min(_FOLDS, int(sizes.min()))
     lines = list(code or ("from fdgnn import FDGNNClassifier", "graphs, y = ...  # your own"))
     if len(part) < n_all:
         lines += [f"some = np.array({chosen.tolist()})", "graphs, y = graphs[some], y[some]"]
-    folds = stratified(answers, n_folds, 0).tolist()
-    majority = float(sizes.max() / sizes.sum())
-    known = {"degree": part.average_degree, "majority": majority}
-    return known | {"n_folds": n_folds, "folds": folds, "code": lines}
+    return {
+        "degree": part.average_degree,
+        "majority": float(sizes.max() / sizes.sum()),
+        "n_folds": n_folds,
+        "folds": stratified(answers, n_folds, 0).tolist(),
+        "code": lines,
+    }
 
 
 # ---------------------------------------------------------------------- models
@@ -287,8 +306,8 @@ def fit_model(graphs: Any, y: Any, *, classify: bool = True, seed: int = 0) -> A
     return AutoGraphClassifier(candidates, probability=True, random_state=seed).fit(graphs, y)
 
 
-def one_model(model: Any, target: Any = None) -> tuple[Any, list[str]]:
-    """Return the model that a page shows, and what a reader should know about it.
+def _one_model(model: Any, target: Any, graphs: GraphBatch | None) -> tuple[Any, list[str]]:
+    """Return the model of a page, and notes for the reader.
 
     That is the best one of a search, and one of several targets. Of an ensemble it has the base
     models that a page can run: reservoirs, WL features and pairs.
@@ -296,7 +315,7 @@ def one_model(model: Any, target: Any = None) -> tuple[Any, list[str]]:
     Raises
     ------
     PlaygroundError
-        A page cannot run such a model; the message says why.
+        A page cannot run the model; the message has the reason.
     """
     model = checked_model(model)
     if len(model.targets_) > 1:
@@ -304,53 +323,65 @@ def one_model(model: Any, target: Any = None) -> tuple[Any, list[str]]:
             names = ", ".join(repr(each.name) for each in model.targets_[:10])
             raise PlaygroundError(f"the model has several targets; choose one by `target`: {names}")
         model = model.for_target(target)
-    able = [each for each in model.estimators_ if _runs_in_page(each)]
     scale = model.targets_[0].transform
     notes = [f"Numbers on this page are {scale} of the target."] if scale else []
+    lacking = {each.name: _lacking(each) for each in model.estimators_}
+    able = [each for each in model.estimators_ if not lacking[each.name]]
     if len(able) == len(model.estimators_):
         return model, notes
-    kinds = {type(e).__name__ for each in model.estimators_ for _, e, _ in _encoders(each, "")}
+    why = "; ".join(f"{name!r} reads {listed(what)}" for name, what in lacking.items() if what)
     if not able:
-        beside = " and descriptors beside the graphs" * (model._descriptors is not None)
         raise PlaygroundError(
-            "a page can run reservoirs, WL features and pairs, but the model has "
-            f"{listed(sorted(kinds))}{beside}; fit one with candidates='wl' (--model wl) or "
-            "encoder='reservoir', and without descriptors"
+            "a page can run reservoirs, WL features and pairs of vertices, but not this model: "
+            f"{why}; fit one with candidates='wl' (--model wl) or encoder='reservoir', and without "
+            "descriptors"
         )
-    lost = [each.name for each in model.estimators_ if not _runs_in_page(each)]
     shown = copy.copy(model)
     shown.estimators_ = able
+    of_rdkit = " RDKit computes these, and does not run in a page." * any(
+        {*what} & {*_OF_RDKIT} for what in lacking.values()
+    )
     note = (
-        f"Of the model's {plural(len(model.estimators_), 'base model')} this page averages "
-        f"{len(able)}, because it cannot run {listed(map(repr, dict.fromkeys(lost)))}: scores and "
-        "probabilities are not those of the whole model."
+        f"This page averages {len(able)} of the model's "
+        f"{plural(len(model.estimators_), 'base model')}, because it cannot run the others: {why}."
+        f"{of_rdkit} Scores and probabilities are not those of the whole model"
     )
-    return shown, [*notes, note]
+    return shown, [*notes, f"{note}{_difference(model, shown, graphs)}."]
 
 
-def _runs_in_page(fitted: FittedModel) -> bool:
-    encoders = [encoder for _, encoder, _ in _encoders(fitted, "")]
-    return fitted.descriptors is None and all(
-        type(encoder) in (GraphReservoir, PairCounts, WLCounts)
-        and getattr(encoder, "vertices", "") != "pharmacophore"  # needs RDKit
-        for encoder in encoders
+_OF_RDKIT = ("descriptors of molecules", "pharmacophore types of atoms")
+
+
+def _lacking(fitted: FittedModel) -> list[str]:
+    """Return what a fitted model reads that a page cannot compute."""
+    found = ["graph-level features"] * (fitted.descriptors is not None)
+    for _, encoder, _ in _encoders(fitted, ""):
+        if getattr(encoder, "vertices", "") == "pharmacophore":
+            found.append(_OF_RDKIT[1])
+        elif getattr(encoder, "vertices", "") == "labels" and encoder.graph_kind_.n_label_columns:
+            found.append("labels beside features")
+        elif isinstance(encoder, MoleculeDescriptors):
+            found.append(_OF_RDKIT[0])
+        elif type(encoder) not in (GraphReservoir, PairCounts, WLCounts):
+            found.append(f"features of {type(encoder).__name__}")
+    return list(dict.fromkeys(found))
+
+
+def _difference(model: Any, shown: Any, graphs: GraphBatch | None) -> str:
+    """Describe the difference between the base models of a page and the whole model."""
+    if graphs is None:
+        return ""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FDGNNWarning)
+        whole, part = model.outputs(graphs), shown.outputs(graphs)
+    mean = f"{np.abs(whole - part).mean():.2g}"
+    if model.targets_[0].classes is None:
+        return f": for the {plural(len(graphs), 'graph')} here, they differ by {mean} on average"
+    same = np.mean(winning_class(whole) == winning_class(part))
+    return (
+        f": for the {plural(len(graphs), 'graph')} here, scores differ by {mean} on average, and "
+        f"the predicted class is the same for {100 * same:.0f} %"
     )
-
-
-def page_model(model: Any) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Describe a model as its file would, with its arrays except those the page can draw again."""
-    arrays = estimator_arrays(model.estimators_)
-    radii, projections = {}, {}
-    for i, fitted in enumerate(model.estimators_):
-        for place, encoder, expansion in _encoders(fitted, f"{i}."):
-            if isinstance(encoder, GraphReservoir):
-                radii[f"{place}encoder."] = encoder.reservoir_.radii.tolist()
-            drawn = None if expansion is None else _drawn(encoder, expansion)
-            if drawn is not None:
-                projections[f"{place}projection"] = drawn
-                del arrays[f"{place}projection"]
-    record = msgspec.Raw(as_json(msgspec.structs.replace(describe(model, None), novelty=None)))
-    return {"record": record, "radii": radii, "projections": projections}, arrays
 
 
 def _encoders(fitted: FittedModel, place: str) -> list[tuple[str, Encoder, RandomExpansion | None]]:
@@ -463,18 +494,6 @@ def _graph(graph: Graph, name: Any) -> Content:
 
 
 # ---------------------------------------------------------------------- molecules
-
-
-def molecule_rules(schema: InputSchema | None) -> Content | None:
-    """Return how molecules are read; None if the graphs are not molecules."""
-    if schema is None or schema.atoms is None:
-        return None
-    return {
-        "atoms": schema.atoms,
-        "bonds": BONDS[schema.edge_labels],
-        "stereo": schema.stereo,
-        "standardize": schema.standardize,
-    }
 
 
 def _atoms(reader: MoleculeReader, smiles: str | None, graph: Graph) -> Content:

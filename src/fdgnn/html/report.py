@@ -23,8 +23,9 @@ from fdgnn.html.page import build_page, embedded_json, vega_bundle, write_page
 from fdgnn.html.report_data import Drawing, ReportData
 from fdgnn.html.sections import data, errors, model, result, selection
 from fdgnn.html.subjects import Subject, model_subjects, named_apart, read_subject
-from fdgnn.html.words import count, listed
+from fdgnn.html.words import count
 from fdgnn.records import encode
+from fdgnn.texts import listed
 
 __all__ = ["Subject", "model_subjects", "read_subject", "write_report"]
 
@@ -34,32 +35,31 @@ DRAWINGS = 3_000_000  # bytes of its drawn graphs, of all subjects together
 _SECTIONS = (
     (
         "selection",
-        "How it was selected",
-        "Each outer fold makes its own choice, by validation on the graphs of the other folds "
-        "alone. The test graphs play no part in it.",
+        "Model selection",
+        "How the base models and their settings were chosen.",
         selection.part,
     ),
-    ("data", "The data", "What the model was given, and where it places each graph.", data.part),
+    ("data", "Data", "Statistics of the graphs, and a map of their features.", data.part),
     (
         "model",
-        "What drives the predictions",
+        "Explanations",
         "Attributions of substructures and descriptors, and how the states of the reservoir "
         "converge.",
         model.part,
     ),
     (
         "errors",
-        "The errors",
-        "Where the model is wrong, and which parts of a graph led it there.",
+        "Errors",
+        "Wrong predictions, and the attributions of their vertices.",
         errors.part,
     ),
     (
         "uncertainty",
         "Uncertainty",
-        "How far to rely on the prediction of a single graph that the model has not seen.",
+        "Calibration, conformal prediction and the applicability domain.",
         errors.uncertainty,
     ),
-    ("recipe", "How to reproduce it", "All that is needed for the same numbers.", selection.recipe),
+    ("recipe", "Reproduction", "Settings, versions, machine and command.", selection.recipe),
 )
 
 
@@ -135,7 +135,10 @@ def _page(subjects: Sequence[Subject], title: str | None) -> bytes:
         if parts := [one for one in made if not one.is_empty]:
             sections.append(Section(id_, heading, lead, parts))
     names = list(dict.fromkeys(s.dataset for s in subjects))
-    title = title or f"FDGNN on {listed(names) if len(names) <= 3 else f'{len(names)} datasets'}"
+    models = {s.model for s in subjects}
+    model = models.pop() if len(models) == 1 else ""
+    where = listed(names) if len(names) <= 3 else f"{len(names)} datasets"
+    title = title or f"{model or 'Models'} on {where}"
     for budget in (DRAWINGS, DRAWINGS // 4, DRAWINGS // 32):
         page = build_page(
             "report",

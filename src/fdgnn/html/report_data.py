@@ -101,7 +101,7 @@ class SubstructureRow(Record, frozen=True, kw_only=True):
     words: str
     iteration: Count  # of WL
     weight: Number  # what it adds to the score, averaged over all graphs
-    contribution: Number  # averaged over the graphs that have it
+    attribution: Number  # averaged over the graphs that have it
     n_graphs: Count  # graphs that have it
     graph: Count  # the example
     steps: list[Annotated[int, Meta(ge=-1)]]  # of each vertex from the label; -1: out of its sight
@@ -114,7 +114,7 @@ class DescriptorRow(Record, frozen=True, kw_only=True):
     name: str
     values: str  # a range or the categories, as in training
     n_missing: Count  # of all graphs
-    effect: Number  # the size of its contribution, averaged over the graphs on the map
+    effect: Number  # the size of its attribution, averaged over the graphs on the map
 
 
 class LayerDynamics(Record, frozen=True, kw_only=True):
@@ -178,12 +178,12 @@ class Drawing(Record, frozen=True, kw_only=True):
     directed: bool
     orders: list[Number] | None  # of a molecule's bonds; 1.5 is aromatic
     labels: list[str] | None
-    contributions: list[Number]  # to the score of the predicted class, relative to their mean
+    attributions: list[Number]  # to the score of the predicted class, relative to their mean
     molecule: bool
     smiles: str | None
 
     def __post_init__(self) -> None:
-        n, m = len(self.contributions), len(self.edges) // 2
+        n, m = len(self.attributions), len(self.edges) // 2
         fits = (
             len(self.positions) == 2 * n
             and len(self.edges) == 2 * m
@@ -206,7 +206,7 @@ class ProbabilityBin(Record, frozen=True, kw_only=True):
 
 
 class Calibration(Record, frozen=True, kw_only=True):
-    """Calibration: how often predictions are right, beside their probabilities."""
+    """Calibration: frequencies of correct predictions by their probabilities."""
 
     bins: Annotated[list[ProbabilityBin], Meta(max_length=BINS)]
     brier: Number
@@ -285,7 +285,7 @@ class ReportData(Record, frozen=True, kw_only=True):
         rows = [[0] * n] * n if self.confusion is None else self.confusion
         if [len(row) for row in rows] != [n] * n:
             raise ValueError(f"the confusion matrix is not {n} x {n}, though there are {n} classes")
-        sizes = {drawing.graph: len(drawing.contributions) for drawing in self.drawings}
+        sizes = {drawing.graph: len(drawing.attributions) for drawing in self.drawings}
         for one in self.substructures:
             if one.steps and len(one.steps) != sizes.get(one.graph, len(one.steps)):
                 raise ValueError(f"a substructure does not fit the drawing of graph {one.graph}")

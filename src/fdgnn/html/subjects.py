@@ -36,7 +36,7 @@ class Subject:
     settings, versions : mapping
         What a model file has beside its evaluation.
     notes : sequence of str
-        Sentences that a reader should know.
+        Notes for the reader.
     """
 
     name: str
@@ -67,11 +67,20 @@ class Subject:
         return known[0] if known else None
 
     @property
+    def model(self) -> str:
+        """The model in words; empty if several are compared, or none is known."""
+        if self.is_comparison:
+            return ""
+        kind = (
+            self.evaluations[0].model.kind if self.evaluations else self.settings.get("class", "")
+        )
+        return "FDGNN" if str(kind).startswith("FDGNN") else str(kind)
+
+    @property
     def command(self) -> str | None:
         """The command that made it, with the directory where it is now; None if not known."""
-        known = [one.command for one in self.evaluations]
-        known += [self.data.command] if self.data else []
-        command = next((one for one in known if one), None)
+        known = [one.command for one in (*self.evaluations, self.data) if one is not None]
+        command = next(filter(None, known), None)
         return None if command is None else _moved(command, self.path)
 
     @property

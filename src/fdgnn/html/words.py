@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from fdgnn.texts import cut
+from fdgnn.texts import cut, listed
 
 LONGEST = 60  # letters of a name
 SPACE = "\N{NO-BREAK SPACE}"
@@ -26,7 +26,7 @@ def is_share(metric: str) -> bool:
 
 
 def score(metric: str, value: float | None) -> str:
-    """A score by a metric: 88.6 % or 0.812."""
+    """Write a score by a metric: 88.6 % or 0.812."""
     return percent(value) if is_share(metric) else _decimal(metric, value)
 
 
@@ -37,7 +37,7 @@ def _decimal(metric: str, value: float | None, digits: int = 3) -> str:
 
 
 def spread(metric: str, mean: float | None, std: float | None = None, digits: int = 2) -> str:
-    """Mean and standard deviation of scores, shares in percent: 88.56 ± 4.18 or 0.812 ± 0.031."""
+    """Write mean and standard deviation, shares in percent: 88.56 ± 4.18 or 0.812 ± 0.031."""
     if mean is None:
         return NONE
     if is_share(metric):
@@ -51,18 +51,17 @@ def significant(value: float | None, digits: int = 3) -> str:
     """Round to a few digits: 0.0327, 12.4, 1530, 1e-08."""
     if value is None:
         return NONE
-    if value == 0 or 1e-4 <= abs(value) < 1e6:
-        value = float(f"{value:.{digits}g}")  # 0.9999 has the exponent of 1
-        exponent = 0 if value == 0 else math.floor(math.log10(abs(value)))
-        text = f"{value:.{max(0, digits - 1 - exponent)}f}"
-        if "." in text and float(text).is_integer() and abs(value) >= 10 ** (digits - 1):
-            text = text.split(".")[0]
-        return text.replace("-", MINUS)
-    return f"{value:.{digits - 1}e}".replace("-", MINUS)
+    if value != 0 and not 1e-4 <= abs(value) < 1e6:
+        text = f"{value:.{digits - 1}e}"
+    elif abs(rounded := float(f"{value:.{digits}g}")) < 10 ** (digits - 1):
+        text = f"{rounded:#.{digits}g}" if rounded else f"{0:.{digits - 1}f}"
+    else:
+        text = f"{rounded:.0f}"
+    return text.replace("-", MINUS)
 
 
 def power_of_ten(value: float) -> str:
-    """A regularization strength: 10⁻³ where it is a power of ten, else its digits."""
+    """Write a regularization strength: 10⁻³ if it is a power of ten, or else its digits."""
     exponent = math.log10(value) if value > 0 else math.nan
     if not math.isfinite(exponent) or abs(exponent - round(exponent)) > 1e-9:
         return significant(value)
@@ -90,7 +89,7 @@ def count(n: int | None) -> str:
 
 
 def times(factor: float) -> str:
-    """A factor: 1.3x, 12x, 3 400x."""
+    """Write a factor: 1.3x, 12x, 3 400x."""
     text = count(round(factor)) if factor >= 100 else significant(factor, 2)
     return f"{text}{SPACE}×"
 
@@ -100,14 +99,14 @@ def plural(n: int, one: str, many: str | None = None) -> str:
     return f"{count(n)} {one if n == 1 else many or one + 's'}"
 
 
-def listed(names: Iterable[object]) -> str:
-    """a, b and c."""
-    items = [str(name) for name in names]
-    return " and ".join([", ".join(items[:-1]), items[-1]]) if len(items) > 1 else "".join(items)
+def few(values: Sequence[object], most: int = 5) -> str:
+    """Some of the values in words: a, b, and how many more there are."""
+    more = len(values) - most
+    return listed([*values[:most], f"{more} more"] if more > 0 else values)
 
 
 def plain(value: object) -> str:
-    """A setting as text; a number has six digits."""
+    """Write a setting as text; a number has six digits."""
     if value is None:
         return NONE
     if isinstance(value, bool):
@@ -130,7 +129,7 @@ def short(value: float) -> float:
 
 
 def clean(value: object) -> str:
-    """Return text that can be written as UTF-8: names of files may hold bytes that are no text."""
+    """Return text that can be written as UTF-8; names of files may have other bytes."""
     return str(value).encode("utf-8", errors="replace").decode("utf-8")
 
 

@@ -2,6 +2,7 @@
 
 from fdgnn.linear.gram import Moments
 from fdgnn.linear.kernel_ridge import KernelReadout, KernelRidge
+from fdgnn.linear.krylov import Score
 from fdgnn.linear.passes import Chunks
 from fdgnn.linear.path import RidgePath, fits_in_memory
 from fdgnn.linear.ridge import LinearReadout, Ridge, SparseReadout
@@ -14,6 +15,7 @@ __all__ = [
     "Moments",
     "Ridge",
     "RidgePath",
+    "Score",
     "SparseReadout",
     "fits_in_memory",
 ]

@@ -5,24 +5,14 @@ With weights w of the samples, W = diag(w), and an unpenalized intercept b::
     minimize  sum_i w_i |y_i - f(x_i)|^2 + alpha ||f||^2,     f(x) = sum_j K(x, x_j) a_j + b
 
 is solved by ``(K + alpha W^-1) a = Y - b`` and ``1^T a = 0``. With G = (K + alpha W^-1)^-1 and
-g = G 1 that is ``a = P Y`` where ``P = G - g g^T / (1^T g)``.
+g = G 1 that is ``a = G Y - g b^T`` where ``b^T = 1^T G Y / (1^T g)``.
 
-Leaving a set F of samples out changes nothing but a small system: their errors are
-``e_F = (P_FF)^-1 (P Y)_F``, whatever F is. So one inverse G for each penalty gives the held-out
-predictions of all folds, and of all folds of folds: F is then an outer fold T together with an
-inner fold I. T is eliminated once, by the Cholesky factor L of P_TT::
-
-    V = L^-1 P_T:            e_I = (P_II - V_I^T V_I)^-1 ((P Y)_I - V_I^T L^-1 (P Y)_T)
-
-Samples whose target is unknown are left out in the same way: they join T, whatever Y has there. So
-several targets with different unknown entries still need one inverse for each penalty, and for
-each of them a Cholesky factor of the size of what it lacks.
+Each regression of a cross-validation is solved by a Cholesky factor for each alpha: exactly, in
+time that grows with the cube of the samples.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,7 +53,7 @@ def fit_exactly(
     return dual, intercept
 
 
-def held_out_by_inverse(
+def held_out_exactly(
     K: Floats, Y: Floats, alphas: Floats, folds: Folds, weights: Floats | None = None
 ) -> Floats:
     """Predict each sample by the regression that has not seen its fold, for all rows of folds.
@@ -86,73 +76,22 @@ def held_out_by_inverse(
     (n_rows, a, n, q) float64
         NaN where the target is unknown.
     """
-    predictions = np.full((len(folds), len(alphas), *Y.shape), np.nan)
-    for groups in by_weights(target_groups(Y, weights)):
-        shared = _sharing_pays(groups, len(folds))
-        together = list(itertools.compress(groups, shared))
-        if together:
-            _by_one_inverse(K, Y, alphas, folds, together, predictions)
-        for group in itertools.compress(groups, ~shared):
-            rows = np.flatnonzero(group.known)
-            part, targets, own = group.pairs(K, Y)
-            found = held_out_by_inverse(part, targets, alphas, folds[:, rows], own)
-            predictions[:, :, rows[:, None], group.columns] = found
-    return predictions
-
-
-def _sharing_pays(groups: list[TargetGroup], n_rows: int) -> Mask:
-    """Return which groups should share one inverse.
-
-    In multiplications, an inverse takes n^3. To leave m of n samples out takes m^3 / 3 for a factor
-    and m^2 (n - m) for V, in each row of folds.
-    """
-    n = len(groups[0].known)
-    known = np.array([group.known.sum() for group in groups], dtype=np.float64)
-    missing = n - known
-    leaving_out = n_rows * (missing**3 / 3 + missing**2 * known)
-    shared = leaving_out < known**3
-    pays = n**3 + leaving_out[shared].sum() <= (known[shared] ** 3).sum()
-    return np.asarray(shared & pays)
-
-
-def _by_one_inverse(
-    K: Floats, Y: Floats, alphas: Floats, folds: Folds, groups: list[TargetGroup], out: Floats
-) -> None:
-    """Write the predictions for some groups, which have the same weights, into `out`."""
-    targets = np.nan_to_num(Y, nan=0.0) if np.isnan(Y).any() else Y
-    for a, alpha in enumerate(alphas):
-        P = _inverse(K, float(alpha), groups[0].weights)
-        PY = P @ targets
+    found = np.full((len(folds), len(alphas), *Y.shape), np.nan)
+    for group in target_groups(Y, weights):
         for row, fold in enumerate(folds):
-            for group in groups:
-                mine = slice(None) if len(group.columns) == Y.shape[1] else group.columns
-                left_out = fold if group.complete else np.where(group.known, fold, -1)
-                found = targets[:, mine] - _held_out_errors(P, PY[:, mine], left_out)
-                found[~group.known] = np.nan
-                out[row, a][:, mine] = found
-
-
-def _held_out_errors(P: Floats, PY: Floats, fold: Folds) -> Floats:
-    """Errors of one cross-validation, (n, q)."""
-    test = np.flatnonzero(fold < 0)
-    errors = np.empty_like(PY)
-    order = np.argsort(fold, kind="stable")[len(test) :]
-    V: Floats = np.empty((0, len(order)))
-    shift: Floats = np.zeros((0, PY.shape[1]))
-    if len(test):
-        L = linalg.cholesky(P[np.ix_(test, test)], lower=True, check_finite=False)
-        shift = linalg.solve_triangular(L, PY[test], lower=True, check_finite=False)
-        errors[test] = linalg.solve_triangular(L, shift, lower=True, trans=1, check_finite=False)
-        rows = P[np.ix_(test, order)]
-        V = linalg.solve_triangular(L, rows, lower=True, check_finite=False, overwrite_b=True)
-    ends = np.cumsum(np.bincount(fold[order]))
-    for begin, end in zip(np.concatenate([[0], ends[:-1]]), ends, strict=True):
-        if begin == end:  # a fold of which no target is known
-            continue
-        members, v = order[begin:end], V[:, begin:end]
-        system = P[np.ix_(members, members)] - v.T @ v
-        errors[members] = _solved(system, PY[members] - v.T @ shift)
-    return errors
+            for f in np.unique(fold[group.known]):
+                test = np.flatnonzero(group.known & (fold == f))
+                train = np.flatnonzero(group.known & (fold >= 0) & (fold != f))
+                own = None if group.weights is None else group.weights[train]
+                part, targets = K[np.ix_(train, train)], Y[np.ix_(train, group.columns)]
+                for a, alpha in enumerate(alphas):
+                    if len(train) == 0:  # as by Krylov spaces
+                        dual, intercept = targets, np.zeros(targets.shape[1])
+                    else:
+                        dual, intercept = fit_dual(part, targets, float(alpha), own)
+                    outputs = K[np.ix_(test, train)] @ dual + intercept
+                    found[row, a, test[:, None], group.columns] = outputs
+    return found
 
 
 def _system(K: Floats, alpha: float, weights: Floats | None) -> tuple[Floats, Floats]:
@@ -164,32 +103,6 @@ def _system(K: Floats, alpha: float, weights: Floats | None) -> tuple[Floats, Fl
     )
     system.flat[:: len(K) + 1] += alpha
     return system, root
-
-
-def _inverse(K: Floats, alpha: float, weights: Floats | None) -> Floats:
-    """P of the docstring above."""
-    system, root = _system(K, alpha, weights)
-    factor, info = lapack.dpotrf(system, lower=True, overwrite_a=True)
-    G, _ = lapack.dpotri(factor, lower=True, overwrite_c=True)
-    if info:  # not even the least penalty makes it positive definite: K is none of products
-        raise ValueError("the features have products that are not finite, or far too large")
-    _mirror(G)
-    if weights is not None:
-        G *= np.outer(root, root)
-    g = G.sum(axis=0)
-    G -= np.outer(g, g / g.sum())
-    return np.asarray(G)
-
-
-def _mirror(lower: Floats) -> None:
-    """Copy what is below the diagonal to what is above it, in blocks that stay in the cache."""
-    n, size = len(lower), 256
-    for i in range(0, n, size):
-        end = min(i + size, n)
-        block = np.tril(lower[i:end, i:end])
-        lower[i:end, i:end] = block + np.tril(block, -1).T
-        for j in range(end, n, size):
-            lower[i:end, j : j + size] = lower[j : j + size, i:end].T
 
 
 def _solved(system: Floats, right: Floats) -> Floats:
@@ -261,12 +174,3 @@ def _group(columns: Ints, known: Mask, weights: Floats | None, alphas: Floats) -
     if weights is not None and weights.ndim == 2:
         weights = np.ascontiguousarray(weights[:, first])
     return TargetGroup(columns, known[:, first], weights, float(alphas[first]))
-
-
-def by_weights(groups: list[TargetGroup]) -> Iterator[list[TargetGroup]]:
-    """Group targets that differ only in which labels are known."""
-    found: dict[bytes, list[TargetGroup]] = {}
-    for group in groups:
-        key = b"" if group.weights is None else group.weights.tobytes()
-        found.setdefault(key, []).append(group)
-    yield from found.values()

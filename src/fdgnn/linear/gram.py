@@ -1,6 +1,7 @@
 r"""Tikhonov regression in closed form: one fit, and all held-out predictions of a cross-validation.
 
-For features X (n, P), targets Y (n, q) and a penalty alpha, with an unpenalized intercept::
+For features X (n, P), targets Y (n, q) and regularization strength alpha, with an intercept that is
+not regularized::
 
     minimize  ||Y - X W^T - b||^2 + alpha ||W||^2
 
@@ -16,7 +17,7 @@ own predictions Y_F - e_F, so Y_F - e_F = (H Y)_F - H_FF e_F.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,7 @@ from scipy import linalg
 from scipy.linalg import lapack
 
 from fdgnn.arrays import Floats
-from fdgnn.linear.exact import Folds, held_out_by_inverse
+from fdgnn.linear.exact import Folds, held_out_exactly
 
 LARGE_FOLD = 64  # samples from which one system at a time is faster than a stack of them
 
@@ -32,7 +33,7 @@ LARGE_FOLD = 64  # samples from which one system at a time is faster than a stac
 def fit_ridge(
     X: Floats, Y: Floats, alpha: float, weights: Floats | None = None
 ) -> tuple[Floats, Floats]:
-    """Weights (q, P) and intercept (q,) of one ridge regression on dense features.
+    """Return weights (q, P) and intercept (q,) of one ridge regression on dense features.
 
     Normal equations in the smaller of the two dimensions; if rounding makes them singular, the
     singular value decomposition. Sample weights always take the P x P form.
@@ -55,7 +56,7 @@ def fit_ridge(
 def held_out_predictions(
     X: Floats, Y: Floats, alphas: Floats, fold: Folds, weights: Floats | None = None
 ) -> Floats:
-    """Predict each sample by the ridge regression that has not seen its fold, for each alpha.
+    """Compute out-of-fold predictions of ridge regression, for each alpha.
 
     Parameters
     ----------
@@ -84,9 +85,9 @@ def held_out_predictions(
 
 
 def _weighted(X: Floats, Y: Floats, alphas: Floats, fold: Folds, weights: Floats) -> Floats:
-    """The dual form where samples are fewer than features, else Gram matrices."""
+    """Return the dual form if samples are fewer than features, else Gram matrices."""
     if len(X) <= X.shape[1]:
-        return np.asarray(held_out_by_inverse(X @ X.T, Y, alphas, fold[None], weights)[0])
+        return np.asarray(held_out_exactly(X @ X.T, Y, alphas, fold[None], weights)[0])
     return _by_gram_matrices(X, Y, alphas, fold, weights)
 
 
@@ -94,7 +95,7 @@ def _weighted(X: Floats, Y: Floats, alphas: Floats, fold: Folds, weights: Floats
 
 
 def _by_block_formula(X: Floats, Y: Floats, alphas: Floats, fold: Folds) -> Floats:
-    """One eigendecomposition for all alphas, one system of the fold's size for each (fold, alpha).
+    """Solve by one eigendecomposition, and one system of the fold's size for each (fold, alpha).
 
     With more training samples than features, X = Z V^T and Z^T Z = diag(s)::
 
@@ -136,7 +137,7 @@ def _solve_together(Z: Floats, shrink: Floats, residuals: Floats, tall: bool, n:
 
 
 def _solve_one_by_one(Z: Floats, shrink: Floats, residuals: Floats, tall: bool, n: int) -> Floats:
-    """The same for large folds: symmetric products in cache, Cholesky factors."""
+    """Solve the same systems for large folds: symmetric products in cache, Cholesky factors."""
     errors = np.empty_like(residuals)
     for a, f in np.ndindex(residuals.shape[:2]):
         half = Z[f] * np.sqrt(shrink[a])
@@ -193,23 +194,13 @@ class Moments(NamedTuple):
 
     def with_part(self, part: Moments) -> Moments:
         """Return the moments of these samples and a part together."""
-        return Moments(
-            self.n + part.n,
-            self.x + part.x,
-            self.y + part.y,
-            self.xx + part.xx,
-            self.xy + part.xy,
-        )
+        pairs: Any = zip(self, part, strict=True)
+        return Moments(*(own + other for own, other in pairs))
 
     def without(self, part: Moments) -> Moments:
         """Return the moments of the samples that are not in a part."""
-        return Moments(
-            self.n - part.n,
-            self.x - part.x,
-            self.y - part.y,
-            self.xx - part.xx,
-            self.xy - part.xy,
-        )
+        pairs: Any = zip(self, part, strict=True)
+        return Moments(*(own - other for own, other in pairs))
 
     def predict(self, X: Floats, alphas: Floats) -> Floats:
         """Predictions (a, m, q) of the regressions on this training set."""
@@ -219,7 +210,7 @@ class Moments(NamedTuple):
         return level + (X - mean) @ W
 
     def solve(self, alpha: float) -> tuple[Floats, Floats]:
-        """Weights (q, P) and intercept (q,)."""
+        """Return weights (q, P) and intercept (q,)."""
         W = _solve_or_decompose(*self._centered(), alpha)
         return W.T, (self.y - self.x @ W) / self.n
 

@@ -29,6 +29,7 @@ from sklearn.base import BaseEstimator
 
 from fdgnn import limits
 from fdgnn.arrays import Features, Floats, Ints, spread
+from fdgnn.linear.krylov import Score
 from fdgnn.linear.path import (
     RidgePath,
     fits_in_memory,
@@ -43,7 +44,7 @@ from fdgnn.linear.products import (
     products_with,
     symmetric,
 )
-from fdgnn.parameters import Number, NumberOr, check_parameters
+from fdgnn.parameters import Number, NumberOr, OneOf, check_parameters
 from fdgnn.records import cached_property
 
 _NUMBERS = 5_000_000  # that one array of an explanation has, at most, about
@@ -61,6 +62,7 @@ class KernelReadout:
     intercept: Floats  # b (q,)
     sharpness: Floats  # c of each kernel (G,)
     starts: tuple[int, ...] = (0,)  # the first column of each kernel, ascending from 0
+    shares: tuple[float, ...] = (1.0,)  # of each kernel in k, which add up to 1
 
     @cached_property
     def _kernels(self) -> list[_Gaussian]:
@@ -74,7 +76,12 @@ class KernelReadout:
 
     def similarities(self, X: Features) -> Floats:
         """Return the kernel k(x, x_j) of features (m, P) with the examples, (m, n)."""
-        return _mean([kernel.closeness(_part(X, kernel.columns)) for kernel in self._kernels])
+        each = [kernel.closeness(_part(X, kernel.columns)) for kernel in self._kernels]
+        return _mean(each, self.shares)
+
+    def training_panels(self) -> Iterator[tuple[slice, Floats]]:
+        """Return panels of the kernel: rows of the examples, and their kernels with all."""
+        return kernel_panels(self.examples, self.starts, self.sharpness, self.shares, whole=True)
 
     def lowered(self, by: float | Floats) -> KernelReadout:
         """Return the same readout with all outputs lower by a number, or each by its own."""
@@ -87,16 +94,19 @@ class KernelReadout:
     def base_outputs(self) -> Floats:
         """Return the outputs (q,) for the empty graph, whose features are zero."""
         each = [np.exp(-kernel.sharpness * kernel.squares) for kernel in self._kernels]
-        return np.asarray(_mean(each) @ self.dual + self.intercept)
+        return np.asarray(_mean(each, self.shares) @ self.dual + self.intercept)
 
     def directions(self, X: Features, signs: Floats) -> Features:
-        """Mean gradients (m, P) of one combination of outputs for each x: ``signs`` is (m, q).
+        """Return mean gradients (m, P) of one combination of outputs per x: ``signs`` is (m, q).
 
         Of a sparse x only the entries are given at which x is not zero. No other is needed, and
         there may be hundreds of thousands.
         """
-        weights = signs @ self.dual.T / len(self.starts)  # (m, n)
-        each: list[Any] = [k.directions(_part(X, k.columns), weights) for k in self._kernels]
+        weights = signs @ self.dual.T  # (m, n)
+        each: list[Any] = [
+            kernel.directions(_part(X, kernel.columns), share * weights)
+            for kernel, share in zip(self._kernels, self.shares, strict=True)
+        ]
         if len(each) == 1:
             return each[0]  # type: ignore[no-any-return]
         return sp.csr_array(sp.hstack(each, format="csr")) if sp.issparse(X) else np.hstack(each)
@@ -125,7 +135,7 @@ class _Gaussian:
         return np.asarray(np.exp(-self.sharpness * np.maximum(A - 2 * B + C, 0.0)))
 
     def directions(self, X: Features, weights: Floats) -> Features:
-        """Mean gradients (m, width) of ``sum_j weights[x, j] k(x, x_j)`` for each x."""
+        """Return the mean gradients (m, width) of ``sum_j weights[x, j] k(x, x_j)`` for each x."""
         if not sp.issparse(X):
             toward, away = self._pulls(X, weights)
             return np.asarray(2 * self.sharpness * ((self.examples.T @ toward.T).T - away * X))
@@ -137,7 +147,7 @@ class _Gaussian:
         return sp.csr_array((np.concatenate(parts), X.indices, X.indptr), shape=X.shape)
 
     def _sparse_directions(self, X: sp.csr_array, weights: Floats) -> Floats:
-        """Mean gradients at the entries of X, in their order."""
+        """Return the mean gradients at the entries of X, in their order."""
         toward, away = self._pulls(X, weights)
         columns, place = np.unique(X.indices, return_inverse=True)
         pull = np.asarray(self.examples[:, columns].T @ toward.T)  # (n_columns, m)
@@ -150,7 +160,7 @@ class _Gaussian:
         return weights * whole, (weights * first).sum(axis=1, keepdims=True)
 
     def _moments(self, X: Features) -> tuple[Floats, Floats, Floats]:
-        """A (m, 1), B (m, n) and C (n,) of the docstring above."""
+        """Return A (m, 1), B (m, n) and C (n,) of the docstring above."""
         return _squares(X)[:, None], products_with(X, self._by_column), self.squares
 
 
@@ -164,8 +174,13 @@ def _part(X: Any, columns: slice) -> Any:
     return X if whole else X[:, columns]
 
 
-def _mean(each: list[Floats]) -> Floats:
-    return each[0] if len(each) == 1 else np.asarray(sum(each[1:], each[0]) / len(each))
+def _mean(each: list[Floats], shares: Sequence[float]) -> Floats:
+    """Return the weighted mean; the arrays are overwritten."""
+    if len(each) == 1:
+        return each[0]
+    for one, share in zip(each, shares, strict=True):
+        one *= share
+    return np.asarray(sum(each[1:], each[0]))
 
 
 def _rows_at_once(X: sp.csr_array, n_examples: int) -> int:
@@ -194,27 +209,54 @@ def _integrals(A: Floats, B: Floats, C: Floats, c: float) -> tuple[Floats, Float
     return whole, ends / (2 * c * safe) + middle * whole
 
 
+#: Weights of the kernel of features of whole graphs to choose from.
+DESCRIPTOR_WEIGHTS = (0.25, 0.5, 0.75)
+
+
 class KernelRidge(BaseEstimator):  # type: ignore[misc]
-    """RBF kernel ridge regression with an unpenalized intercept.
+    """RBF kernel ridge regression with an intercept that is not regularized.
 
     The kernel is ``exp(-gamma |x - x'|^2 / m)``, where m is the mean squared distance of two
-    training graphs. Features of whole graphs (`MoleculeDescriptors`) beside those of vertices have
-    such a kernel of their own; the mean of both is taken.
+    training graphs. In a union, features of whole graphs (`MoleculeDescriptors`) have a separate
+    kernel, and the kernel is the weighted mean of both.
 
     Parameters
     ----------
     alpha : "cv" or float, default="cv"
         Regularization strength; "cv" chooses it by cross-validation.
     gamma : float, default=1.0
+    descriptor_weight : {0.25, 0.5, 0.75, "cv"}, default=0.5
+        Weight of the kernel of features of whole graphs; the kernel of the other features has the
+        remaining weight. "cv" chooses it by cross-validation, together with alpha.
     """
 
-    def __init__(self, alpha: str | float = "cv", gamma: float = 1.0) -> None:
+    def __init__(
+        self,
+        alpha: str | float = "cv",
+        gamma: float = 1.0,
+        descriptor_weight: str | float = 0.5,
+    ) -> None:
         self.alpha = alpha
         self.gamma = gamma
+        self.descriptor_weight = descriptor_weight
 
     def check_parameters(self) -> None:
-        """Raise ValueError for the first parameter that breaks its rule."""
-        check_parameters(self, {"alpha": NumberOr(0, "cv"), "gamma": Number(0)})
+        """Raise ValueError for the first invalid parameter."""
+        check_parameters(
+            self,
+            {
+                "alpha": NumberOr(0, "cv"),
+                "gamma": Number(0),
+                "descriptor_weight": OneOf((*DESCRIPTOR_WEIGHTS, "cv")),
+            },
+        )
+
+    def variants(self, starts: Sequence[int]) -> list[KernelRidge]:
+        """Return the readouts to choose from, for a number of kernels."""
+        if self.descriptor_weight != "cv":
+            return [self]
+        weights = DESCRIPTOR_WEIGHTS if len(starts) > 1 else (0.5,)
+        return [KernelRidge(self.alpha, self.gamma, weight) for weight in weights]
 
     def grid(self, n_graphs: int, classify: bool) -> tuple[float, ...]:
         """Return the regularization strengths to choose from."""
@@ -228,6 +270,7 @@ class KernelRidge(BaseEstimator):  # type: ignore[misc]
         folds: Ints,
         weights: Floats | None = None,
         starts: Sequence[int] = (0,),
+        score: Score | None = None,
     ) -> RidgePath:
         """Fit all folds and regularization strengths.
 
@@ -238,12 +281,16 @@ class KernelRidge(BaseEstimator):  # type: ignore[misc]
             NaN where a target is missing.
         alphas : (n_alphas,)
         folds : (n_rows, n) int
-            Each row is a cross-validation; -1 marks samples outside its training set, which are
+            Each row is a cross-validation; -1 marks samples outside of its training set, which are
             predicted by the regression on all its folds. There may be no rows.
         weights : (n,) or (n, q), optional
             Above zero.
         starts : sequence of int
-            The first column of each group of features that has a kernel of its own.
+            The first column of each group of features with a separate kernel.
+        score : callable, optional
+            A function that returns the scores (m, n_targets) of predictions (m, n, q) in some rows
+            of folds (m,). With it, alphas below a tenth of the best one are not tried on more than
+            a thousand samples; their predictions are NaN.
 
         Returns
         -------
@@ -256,19 +303,23 @@ class KernelRidge(BaseEstimator):  # type: ignore[misc]
                 f"that takes {kernel_bytes(X.shape[0]):,} bytes, and "
                 f"{limits.MAX_KERNEL_BYTES.in_words}; choose Ridge, or raise the limit"
             )
-        return solve_by_products(_Kernel(X, self.gamma, starts), Y, alphas, folds, weights)
+        weight = 0.5 if isinstance(self.descriptor_weight, str) else self.descriptor_weight
+        shares = (1.0,) if len(starts) == 1 else (1.0 - weight, weight)
+        kernel = _Kernel(X, self.gamma, starts, shares)
+        return solve_by_products(kernel, Y, alphas, folds, weights, score)
 
 
 class _Kernel:
-    """The mean of the RBF kernels of groups of columns of X."""
+    """The weighted mean of the RBF kernels of groups of columns of X."""
 
-    def __init__(self, X: Features, gamma: float, starts: Sequence[int]) -> None:
-        self._X, self._gamma, self._starts = X, gamma, tuple(starts)
-        self._parts = [_part(X, columns) for columns in column_groups(starts, X.shape[1])]
-        means = [2 * spread(part) for part in self._parts]  # squared distance of two rows
+    def __init__(
+        self, X: Features, gamma: float, starts: Sequence[int], shares: tuple[float, ...]
+    ) -> None:
+        self._X, self._gamma, self._starts, self._shares = X, gamma, tuple(starts), shares
+        parts = [_part(X, columns) for columns in column_groups(starts, X.shape[1])]
+        means = [2 * spread(part) for part in parts]  # squared distance of two rows
         # Where rows are all alike, any sharpness will do.
         self.sharpness = np.array([gamma / mean if mean else gamma for mean in means])
-        self._squares = [_squares(part) for part in self._parts]
 
     def products(self, double: bool) -> SymmetricMatrix:
         """Return the kernel matrix less a constant, so that its entries are small."""
@@ -282,24 +333,39 @@ class _Kernel:
 
     def readout(self, dual: Floats, intercept: Floats) -> KernelReadout:
         """Return the readout with coefficients a (n, q) and intercepts (q,)."""
-        return KernelReadout(sp.csr_array(self._X), dual, intercept, self.sharpness, self._starts)
+        groups = self.sharpness, self._starts, self._shares
+        return KernelReadout(sp.csr_array(self._X), dual, intercept, *groups)
 
     def _panels(self) -> Iterator[tuple[slice, Floats]]:
-        """Return panels of the lower triangle."""
-        of_each = [
-            self._panels_of(*each)
-            for each in zip(self._parts, self.sharpness, self._squares, strict=True)
-        ]
-        for panels in zip(*of_each, strict=True):
-            yield panels[0][0], _mean([panel for _, panel in panels])
+        return kernel_panels(self._X, self._starts, self.sharpness, self._shares)
 
-    def _panels_of(
-        self, X: Features, sharpness: float, squares: Floats
-    ) -> Iterator[tuple[slice, Floats]]:
-        for rows, panel in product_panels(X):
-            panel *= -2.0
-            panel += squares[: rows.stop]
-            panel += squares[rows, None]
-            np.maximum(panel, 0.0, out=panel)
-            panel *= -sharpness
-            yield rows, np.exp(panel, out=panel)
+
+def kernel_panels(
+    X: Features,
+    starts: Sequence[int],
+    sharpness: Floats,
+    shares: Sequence[float],
+    whole: bool = False,
+) -> Iterator[tuple[slice, Floats]]:
+    """Return panels of the kernel matrix of X: rows, and their kernels up to the last of these.
+
+    With `whole`, they are the kernels with all rows.
+    """
+    groups = column_groups(starts, X.shape[1])
+    of_each = [
+        _panels_of(_part(X, columns), c, whole)
+        for columns, c in zip(groups, sharpness.tolist(), strict=True)
+    ]
+    for panels in zip(*of_each, strict=True):
+        yield panels[0][0], _mean([panel for _, panel in panels], shares)
+
+
+def _panels_of(X: Features, sharpness: float, whole: bool) -> Iterator[tuple[slice, Floats]]:
+    squares = _squares(X)
+    for rows, panel in product_panels(X, whole):
+        panel *= -2.0
+        panel += squares[: panel.shape[1]]
+        panel += squares[rows, None]
+        np.maximum(panel, 0.0, out=panel)
+        panel *= -sharpness
+        yield rows, np.exp(panel, out=panel)

@@ -31,18 +31,24 @@ of a fitted value is that share of the targets' deviation. The second bound hold
 on NCI1 it is a hundred times the largest error of an out-of-fold prediction and more, while the
 first one is the root mean square of their errors within a third.
 
+**Order.** Where alpha is chosen by a score, alphas are solved from the largest to the smallest, and
+a row of folds ends a decade below its best one (`PathSearch`). What is compared is solved to a
+larger tolerance than the predictions with the alpha that is chosen.
+
 **Rounding.** Each new vector is made orthogonal to the whole basis, so that few steps are needed
-(without that, twice as many) and T is right to the square of the basis's precision. The basis is
-kept in single precision. K may be in single precision if its rounding E is small enough, since
-|E z| enters the residual; `Products.rounding` is an estimate of |E z| / |z|. Where it is too large,
-the systems are solved again with products in double precision.
+and T is right to the square of the basis's precision. The basis is kept in single precision; where
+a single row of folds has very many systems there is none, and twice as many steps. K may be in
+single precision if its rounding E is small enough, since |E z| enters the residual;
+`Products.rounding` is an estimate of |E z| / |z|. Where it is too large, the systems are solved
+again with products in double precision.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -52,14 +58,18 @@ from fdgnn.arrays import Floats, Ints
 from fdgnn.exceptions import ConvergenceWarning
 from fdgnn.folds import TRAIN, trained_on
 
-#: |r| beside |P V y|, for out-of-fold predictions, by which alpha is chosen, and for readouts.
+#: |r| beside |P V y|, for out-of-fold predictions, for those of alphas that may not be chosen, and
+#: for readouts.
 PREDICTION_TOLERANCE = 1e-3
+SEARCH_TOLERANCE = 1e-2
 READOUT_TOLERANCE = 1e-4
 MOST_STEPS = 1_000
 _BLOCK = 32  # basis vectors that lie in one array
 _NUMBERS = 150_000  # of the vectors of one step, about: beyond, systems are solved in turns
+_DECADE = 10 * (1 - 1e-9)  # from the best alpha to the last one that is tried
 
 Mask = npt.NDArray[np.bool_]
+Score = Callable[[Ints, Floats], Floats]  # of predictions (m, n, q) in rows (m,): (m, n_targets)
 
 
 class Products(Protocol):
@@ -136,8 +146,6 @@ class Lanczos:
 
     Parameters
     ----------
-    apply : callable
-        Returns the products (c, d) of the operators with vectors (c, d).
     start : (c, d)
         The vectors that span the first spaces.
     basis : bool
@@ -145,10 +153,7 @@ class Lanczos:
         single precision. Without it, there are more steps and nothing that grows with them.
     """
 
-    def __init__(
-        self, apply: Callable[[Floats], Floats], start: Floats, *, basis: bool = True
-    ) -> None:
-        self._apply = apply
+    def __init__(self, start: Floats, *, basis: bool = True) -> None:
         self.size = np.sqrt(np.einsum("cn,cn->c", start, start))
         self.vector = start / np.where(self.size > 0, self.size, np.inf)[:, None]
         self._before = np.zeros_like(start)
@@ -161,10 +166,15 @@ class Lanczos:
         """The dimension of the spaces."""
         return len(self.diagonal)
 
-    def step(self) -> None:
-        """Add one vector to each space."""
+    def step(self, apply: Callable[[Floats], Floats]) -> None:
+        """Add one vector to each space.
+
+        `apply` returns the products (c, d) of the operators with vectors (c, d). It is not kept,
+        because with a method of what has this process as its attribute, both would be garbage that
+        waits for its collection, together with matrices.
+        """
         q = self.vector
-        product = self._apply(q)
+        product = apply(q)
         diagonal = np.einsum("cn,cn->c", product, q)
         product -= diagonal[:, None] * q
         product -= self.off[-1][:, None] * self._before
@@ -201,7 +211,8 @@ class Lanczos:
         own = slice(n)
         self.size = self.size[own]
         self.vector, self._before = self.vector[own].copy(), self._before[own].copy()
-        self._basis = [block[own].copy() for block in self._basis or ()]
+        if self._basis is not None:
+            self._basis = [block[own].copy() for block in self._basis]
         self.diagonal = [each[own] for each in self.diagonal]
         self.off = [each[own] for each in self.off]
 
@@ -229,7 +240,8 @@ class DualSystems:
         self._safe = np.where(total > 0, total, 1.0)
         self.levels: list[Floats] = []  # weighted means of K V q
         self.outputs: list[Floats] = []  # K V q at the wanted places
-        self.lanczos = Lanczos(self._apply, start)
+        few = len(start) <= 2 * _most_systems(products.n)
+        self.lanczos = Lanczos(start, basis=few)
 
     def _apply(self, q: Floats) -> Floats:
         """Return A q (c, n), and keep what predictions and solutions need of it."""
@@ -244,7 +256,7 @@ class DualSystems:
         return product
 
     def run(self, alphas: Floats, tolerance: float, most_steps: int) -> tuple[Floats, Mask]:
-        """Go on until all alphas (c, a) are solved, or for so many steps at most.
+        """Iterate until all alphas (c, a) are solved, or for a maximum number of steps.
 
         Returns the coefficients (k, c, a) in the basis, and which systems are solved (c, a).
         """
@@ -255,7 +267,7 @@ class DualSystems:
         while lanczos.n_steps == 0 or (
             lanczos.n_steps < steps and not (lanczos.off[-1][:, None] * shifts.last() <= goal).all()
         ):
-            lanczos.step()
+            lanczos.step(self._apply)
             shifts.add(lanczos.diagonal[-1], lanczos.off[-2])
         found = shifts.solution()
         residual = lanczos.off[-1][:, None] * shifts.last()
@@ -349,6 +361,103 @@ def problems_of(regressions: Sequence[Regression], Y: Floats, weights: Floats | 
     return Problems(roots, targets)
 
 
+@dataclass(eq=False)
+class PathSearch:
+    """Rows of folds that are solved side by side, one alpha after the other from the largest.
+
+    With a `score`, a row ends at the first alpha that is a tenth of its best one or less, for all
+    targets: smaller ones regularize too little, and take most of the steps.
+
+    Attributes
+    ----------
+    alphas : (a,)
+        In descending order.
+    rows : (n_rows,) int
+    regressions : list of Regression
+    predictions : (n_rows, a, n, q)
+        NaN where nothing is predicted, and for alphas that are not tried.
+    score : callable, optional
+        Returns the scores (n_rows, n_targets) of predictions (n_rows, n, q).
+    """
+
+    alphas: Floats
+    rows: Ints
+    regressions: list[Regression]
+    predictions: Floats
+    score: Callable[[Floats], Floats] | None
+    scores: list[Floats] = field(default_factory=list)
+    n_tried: int = 0
+    unsolved: list[int] = field(default_factory=list)  # positions of alphas
+
+    @property
+    def best(self) -> Ints:
+        """The position of the best alpha so far, (n_rows, n_targets)."""
+        known = np.nan_to_num(np.array(self.scores), nan=-np.inf)
+        return np.asarray(np.argmax(known, axis=0))
+
+    @property
+    def ended(self) -> Mask:
+        """Which rows end with the alphas that have been tried."""
+        if not self.scores:
+            return np.zeros(len(self.rows), dtype=bool)
+        best = self.alphas[self.best]
+        return np.asarray((best >= _DECADE * self.alphas[self.n_tried - 1]).all(axis=1))
+
+    @property
+    def finished(self) -> bool:
+        """Whether no alpha is left to be tried."""
+        return self.n_tried == len(self.alphas) or bool(self.ended.all())
+
+    def add(self, predictions: Floats) -> None:
+        """Add the predictions (n_rows, n, q) with the next alpha."""
+        predictions[self.ended] = np.nan
+        self.predictions[:, self.n_tried] = predictions
+        self.n_tried += 1
+        if self.score is not None:
+            self.scores.append(self.score(predictions))
+
+    def refine(self, predictions: Floats) -> None:
+        """Replace the predictions (n_rows, a, n, q) with the largest alphas, where they are."""
+        old = self.predictions[:, : predictions.shape[1]]
+        old[...] = np.where(np.isnan(old), np.nan, predictions)
+
+    def restart(self) -> None:
+        """Forget all predictions."""
+        self.predictions[...] = np.nan
+        self.scores, self.n_tried = [], 0
+
+
+def path_searches(
+    Y: Floats, alphas: Floats, folds: Ints, score: Score | None = None
+) -> list[PathSearch]:
+    """Return the rows of folds in groups that are solved one after the other.
+
+    The first group also has the regressions on all samples.
+    """
+    n, q = Y.shape
+    groups: list[list[int]] = [[]]
+    n_systems = q
+    for row, fold in enumerate(folds):
+        own = q * len(np.unique(fold[fold != TRAIN]))
+        if groups[-1] and n_systems + own > _most_systems(n):
+            groups.append([])
+            n_systems = 0
+        groups[-1].append(row)
+        n_systems += own
+    found: list[PathSearch] = []
+    for rows in map(np.array, groups):
+        regressions = regressions_of(Y, folds[rows])[q if found else 0 :]
+        predictions = np.full((len(rows), len(alphas), n, q), np.nan)
+        own_score = None if score is None else partial(score, rows)
+        found.append(PathSearch(alphas, rows, regressions, predictions, own_score))
+    return found
+
+
+def _most_systems(n: int) -> int:
+    """Return how many systems of n samples are solved side by side, unless one row has more."""
+    return max(_NUMBERS // n, 8)
+
+
 class KrylovSolver:
     """Out-of-fold predictions and readouts of one training set.
 
@@ -364,32 +473,42 @@ class KrylovSolver:
         self.products, self.Y, self.weights = products, Y, weights
         self._whole: DualSystems | None = None
 
-    def predict(self, alphas: Floats, folds: Ints) -> tuple[Floats, Mask]:
-        """Return out-of-fold predictions (n_rows, a, n, q), and which alphas (a,) are solved."""
-        n, q = self.Y.shape
-        found = np.full((len(folds), len(alphas), n, q), np.nan)
-        solved = np.ones(len(alphas), dtype=bool)
-        regressions = regressions_of(self.Y, folds)
-        size = max(_NUMBERS // n, 8)
-        size = -(-len(regressions) // -(-len(regressions) // size))  # turns of about equal size
-        for start in range(0, len(regressions), size):
-            some = regressions[start : start + size]
-            wanted = np.flatnonzero(np.array([each.test for each in some]))
-            n_kept = q if start == 0 and self._whole is None and size >= q else 0
-            problems = problems_of(some, self.Y, self.weights)
-            systems = DualSystems(self.products, problems, n_kept, wanted)
-            each_alpha = np.broadcast_to(alphas, (len(some), len(alphas)))
-            coefficients, own = systems.run(each_alpha, PREDICTION_TOLERANCE, MOST_STEPS)
-            solved &= own.all(axis=0)
-            predictions = systems.predictions(coefficients)
-            column, sample = np.divmod(wanted, n)
-            rows = np.array([each.row for each in some])[column]
-            outputs = np.array([each.output for each in some])[column]
-            found[rows, :, sample, outputs] = predictions
-            if n_kept:
-                systems.keep_first()
-                self._whole = systems
-        return found, solved
+    def predict(self, search: PathSearch) -> None:
+        """Go on with a search; single precision ends at the first alpha that it does not solve."""
+        some, double = search.regressions, self.products.rounding == 0
+        n_kept = self.Y.shape[1] if some[0].row < 0 and self._whole is None else 0
+        wanted = np.flatnonzero(np.array([each.test for each in some]))
+        systems = DualSystems(
+            self.products, problems_of(some, self.Y, self.weights), n_kept, wanted
+        )
+        column, sample = np.divmod(wanted, len(self.Y))
+        row = np.array([each.row for each in some])[column]
+        output = np.array([each.output for each in some])[column]
+
+        def predictions(alphas: Floats, tolerance: float) -> tuple[Floats, bool]:
+            each = np.broadcast_to(alphas, (len(some), len(alphas)))
+            coefficients, solved = systems.run(each, tolerance, MOST_STEPS)
+            found = np.full((len(search.rows), len(alphas), *self.Y.shape), np.nan)
+            found[row, :, sample, output] = systems.predictions(coefficients)
+            return found, bool(solved.all())
+
+        tolerance = PREDICTION_TOLERANCE if search.score is None else SEARCH_TOLERANCE
+        while not search.finished:
+            found, solved = predictions(search.alphas[search.n_tried :][:1], tolerance)
+            if not (solved or double):
+                break
+            search.unsolved += [search.n_tried] * (not solved)
+            search.add(found[:, 0])
+        if search.scores and search.finished:
+            n = int(search.best.max()) + 1
+            found, solved = predictions(search.alphas[:n], PREDICTION_TOLERANCE)
+            if solved or double:
+                search.refine(found)
+            else:
+                search.restart()
+        if n_kept:
+            systems.keep_first()
+            self._whole = systems
 
     def fit(self, alphas: Floats) -> tuple[Floats, Floats, Mask]:
         """Return a (n, q), b (q,) and which outputs are solved, for the alphas (q,) of outputs."""

@@ -265,10 +265,12 @@ class SparseSolver(PassSolver):
             return np.ascontiguousarray(found.T)
 
         goal = 2 * TOLERANCE * np.sqrt(alphas) * np.linalg.norm(centered, axis=1)[:, None]
-        coef = self._shifted(Lanczos(apply, start, basis=False), alphas, goal)
+        coef = self._shifted(apply, Lanczos(start, basis=False), alphas, goal)
         return coef, level[:, None] - np.einsum("nc,can->ca", mean, coef)
 
-    def _shifted(self, lanczos: Lanczos, alphas: Floats, goal: Floats) -> Floats:
+    def _shifted(
+        self, apply: Callable[[Floats], Floats], lanczos: Lanczos, alphas: Floats, goal: Floats
+    ) -> Floats:
         """Return the solutions (c, a, n_used) of all alphas (c, a), each along its directions."""
         shifts = lanczos.shifts(alphas)
         shape = alphas.shape[1], *lanczos.vector.shape
@@ -279,7 +281,7 @@ class SparseSolver(PassSolver):
                 break
             self.X.progress(n_steps, int(active.sum()))
             q = lanczos.vector
-            lanczos.step()
+            lanczos.step(apply)
             ratio, gain = shifts.add(lanczos.diagonal[-1], lanczos.off[-2])
             for a in np.flatnonzero(active):
                 directions[a] *= -ratio[:, a, None]
@@ -317,7 +319,7 @@ class _AddMoments:
 
 @dataclass(frozen=True)
 class _DenseOutputs:
-    """Outputs (a, n, q) of each sample, by the regressions that have not seen its fold."""
+    """Outputs (a, n, q) of each sample, by the regressions without its fold."""
 
     readouts: dict[int, tuple[Floats, Floats]]  # of each fold: (a, P, q) and (a, 1, q)
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from fdgnn import limits
 from fdgnn.arrays import Floats, Ints
-from fdgnn.linear.exact import fit_exactly, held_out_by_inverse
-from fdgnn.linear.krylov import KrylovSolver, Products, warn_unsolved
+from fdgnn.linear.exact import fit_exactly, held_out_exactly
+from fdgnn.linear.krylov import (
+    KrylovSolver,
+    Products,
+    Score,
+    path_searches,
+    warn_unsolved,
+)
 from fdgnn.threads import one_blas_thread
 
 #: Regularization strengths that are tried where they count in units of the features' own size:
@@ -19,10 +25,10 @@ CLASS_ALPHAS: tuple[float, ...] = (1e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0, 3.0, 10.0)
 NUMBER_ALPHAS: tuple[float, ...] = (1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 1e-1, 1.0)
 LARGE_ALPHAS: tuple[float, ...] = (3e-2, 1e-1, 3e-1, 1.0, 3.0, 10.0, 30.0)
 MANY = 50_000  # samples, of which one fold alone is held out, and larger alphas are tried
-_SINGLE = 3e-4  # the smallest alpha for which products in single precision mostly suffice
 _SOME_SAMPLES = 5_000  # from which alphas for targets without noise take too many steps
 _LEAST_ALPHA = 1e-3  # of so many
-FEW_SAMPLES = 1_000  # up to which a factor for each alpha takes less time than Krylov spaces
+FEW_SAMPLES = 1_000  # up to which all alphas are tried, and a few regressions are solved exactly
+_FACTORS = 12  # of so many samples, which take no more time than Krylov spaces
 
 
 class RidgePath:
@@ -48,7 +54,7 @@ class RidgePath:
         Parameters
         ----------
         alpha : float or (q,) array
-            Regularization strength, or one for each output; any, on the path or not.
+            Regularization strength, or one for each output; it need not be on the path.
         """
         each = np.broadcast_to(np.asarray(alpha, dtype=np.float64), (self._n_outputs,))
         with one_blas_thread():
@@ -74,6 +80,7 @@ def solve_by_products(
     alphas: Sequence[float] | Floats,
     folds: Ints,
     weights: Floats | None,
+    score: Score | None = None,
 ) -> RidgePath:
     """Fit all folds and regularization strengths by the products of all pairs of samples.
 
@@ -81,12 +88,14 @@ def solve_by_products(
     for two matrices; else a `ConvergenceWarning` says so.
     """
     each = np.asarray(alphas, dtype=np.float64)
-    if len(Y) <= FEW_SAMPLES:
+    n_regressions = sum(len(np.unique(fold)) for fold in np.asarray(folds)) + 1
+    few = len(Y) <= FEW_SAMPLES and n_regressions * len(Y) ** 3 <= _FACTORS * FEW_SAMPLES**3
+    if few:
         solver: Any = _ExactSolver(samples, Y, weights)
     else:
         solver = _IterativeSolver(samples, Y, weights)
     with one_blas_thread():
-        predictions = solver.predict(each, np.asarray(folds))
+        predictions = solver.predict(each, np.asarray(folds), score)
     return RidgePath(predictions, each, solver.fit, Y.shape[1])
 
 
@@ -97,9 +106,9 @@ class _ExactSolver:
         self._samples, self._Y, self._weights = samples, Y, weights
         self._matrix = samples.matrix()
 
-    def predict(self, alphas: Floats, folds: Ints) -> Floats:
-        """Return out-of-fold predictions (n_rows, a, n, q)."""
-        return held_out_by_inverse(self._matrix, self._Y, alphas, folds, self._weights)
+    def predict(self, alphas: Floats, folds: Ints, score: Score | None) -> Floats:
+        """Return out-of-fold predictions (n_rows, a, n, q) with all alphas."""
+        return held_out_exactly(self._matrix, self._Y, alphas, folds, self._weights)
 
     def fit(self, alphas: Floats) -> Any:
         """Return the readout with an alpha (q,) for each output."""
@@ -113,36 +122,39 @@ class _IterativeSolver:
         self._samples, self._Y, self._weights = samples, Y, weights
         self._solver: KrylovSolver | None = None
 
-    def predict(self, alphas: Floats, folds: Ints) -> Floats:
+    def predict(self, alphas: Floats, folds: Ints, score: Score | None) -> Floats:
         """Return out-of-fold predictions (n_rows, a, n, q)."""
         found = np.full((len(folds), len(alphas), *self._Y.shape), np.nan)
-        left = np.arange(len(alphas))
         if found.size == 0:
             return found
-        for solver in self._solvers(alphas[left]):
-            predictions, solved = solver.predict(alphas[left], folds)
-            found[:, left] = predictions
-            left = left[~solved]
-            if len(left) == 0:
-                return found
-        exact = self._exact(alphas[left])
-        if exact is not None:
-            found[:, left] = exact.predict(alphas[left], folds)
+        order = np.argsort(-alphas, kind="stable")
+        searches = path_searches(self._Y, alphas[order], folds, score)
+        for solver in self._solvers():
+            for search in searches:
+                solver.predict(search)
+            if all(search.finished for search in searches):
+                break
+        for search in searches:
+            found[search.rows[:, None], order] = search.predictions
+        left = order[np.unique(np.concatenate([each.unsolved for each in searches]).astype(int))]
+        if len(left) and (exact := self._exact(alphas[left])) is not None:
+            tried = ~np.isnan(found[:, left])
+            found[:, left] = np.where(tried, exact.predict(alphas[left], folds, None), np.nan)
         return found
 
     def fit(self, alphas: Floats) -> Any:
         """Return the readout with an alpha (q,) for each output."""
-        for solver in self._solvers(alphas):
+        for solver in self._solvers():
             dual, intercept, solved = solver.fit(alphas)
             if solved.all():
                 return self._samples.readout(dual, intercept)
         exact = self._exact(alphas[~solved])
         return self._samples.readout(dual, intercept) if exact is None else exact.fit(alphas)
 
-    def _solvers(self, alphas: Floats) -> Any:
+    def _solvers(self) -> Iterator[KrylovSolver]:
         """Yield the solver, and the one in float64 if float32 does not suffice."""
         if self._solver is None:
-            self._solver = self._krylov(double=bool((alphas < _SINGLE).any()))
+            self._solver = self._krylov(double=False)
         yield self._solver
         if self._solver.products.rounding > 0:
             self._solver = None  # one matrix at a time

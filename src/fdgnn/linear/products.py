@@ -13,7 +13,9 @@ from fdgnn.arrays import Array, Features, Floats, blocks
 
 _OFTEN = 1 / 16  # share of rows that have a column, from which dense products are faster
 _MOST_OFTEN = 1024  # such columns, which are copied as a dense matrix
-_PANEL = 256  # rows of a panel, and columns of a block, which stays in the cache with its copy
+_EXACT = 2**24  # below, integers are exact in single precision
+_PANEL = 256  # rows of a panel
+_BLOCK = 512  # columns of a panel that are read together, twice: they stay in the cache
 _ROUNDING = 1.5 * 2.0**-21
 
 
@@ -42,34 +44,42 @@ def products_with(X: Features, columns: Columns) -> Floats:
     return products
 
 
-def product_panels(X: Features) -> Iterator[tuple[slice, Floats]]:
-    """Return panels of the lower triangle of ``X X^T``: rows, and their products up to the last.
+def product_panels(X: Features, whole: bool = False) -> Iterator[tuple[slice, Floats]]:
+    """Return panels of ``X X^T``: rows, and their products with all rows up to the last of these.
 
-    The work of a sparse product grows with the square of how many rows have a column, so columns
-    that many rows have are multiplied as a dense matrix.
+    With `whole`, they are products with all rows. The work of a sparse product grows with the
+    square of how many rows have a column, so columns that many rows have are multiplied as a dense
+    matrix: of counts in single precision, which is exact.
     """
     from fdgnn.kernels import add_row_products
 
+    n = X.shape[0]
     if not sp.issparse(X):
-        for rows in blocks(X.shape[0], _PANEL):
-            yield rows, np.asarray(X[rows] @ X[: rows.stop].T, dtype=np.float64)
+        for rows in blocks(n, _PANEL):
+            others = X if whole else X[: rows.stop]
+            yield rows, np.asarray(X[rows] @ others.T, dtype=np.float64)
         return
     counts = np.bincount(X.indices, minlength=X.shape[1])
     often = np.argsort(-counts, kind="stable")[:_MOST_OFTEN]
-    often = often[counts[often] > _OFTEN * X.shape[0]]
+    often = often[counts[often] > _OFTEN * n]
     seldom = counts > 0
     seldom[often] = False
     by_column = sp.csc_array(X, dtype=np.float64)
-    dense: Any = by_column[:, often].toarray()
+    common = by_column[:, often]
+    exact = (np.rint(common.data) == common.data).all()
+    exact &= (common**2).sum(axis=1).max(initial=0.0) < _EXACT
+    dense: Any = common.astype(np.float32 if exact else np.float64).toarray()
     columns = by_column[:, np.flatnonzero(seldom)]
     all_rows = columns.tocsr()
     starts, places, values = _parts(columns)
-    for rows in blocks(X.shape[0], _PANEL):
-        panel = dense[rows] @ dense[: rows.stop].T
-        # Of the columns only the entries up to the panel's last row are read.
-        inside = places < rows.stop
-        before = np.concatenate([[0], np.cumsum(inside)])
-        own = before[starts], places[inside], values[inside]
+    for rows in blocks(n, _PANEL):
+        stop = n if whole else rows.stop
+        panel = np.asarray(dense[rows] @ dense[:stop].T, dtype=np.float64)
+        own = starts, places, values
+        if stop < n:  # of the columns only the entries up to the panel's last row are read
+            inside = places < stop
+            before = np.concatenate([[0], np.cumsum(inside)])
+            own = before[starts], places[inside], values[inside]
         add_row_products(*_parts(all_rows[rows]), *own, panel)
         yield rows, panel
 
@@ -110,9 +120,9 @@ class SparseProducts:
 
 
 class SymmetricMatrix:
-    """A symmetric matrix, of which the blocks on and below the diagonal are kept.
+    """A symmetric matrix, of which the panels up to the diagonal are kept.
 
-    Products with a block are in its precision, and are added in double precision.
+    Products with blocks of a panel are in its precision, and are added in double precision.
 
     Parameters
     ----------
@@ -127,27 +137,33 @@ class SymmetricMatrix:
         self, n: int, panels: Iterator[tuple[slice, Floats]], dtype: type[np.floating[Any]]
     ) -> None:
         self.n, self._dtype = n, dtype
-        self._blocks: list[tuple[int, int, npt.NDArray[Any]]] = []  # places of row and column
-        squares = 0.0
-        for i, (rows, panel) in enumerate(panels):
-            for j, columns in enumerate(blocks(rows.stop, _PANEL)):
-                block = panel[:, columns].astype(dtype)
-                self._blocks.append((i, j, block))
-                squares += (1 if i == j else 2) * float(np.vdot(block, block))
+        # One array, which the system takes back as a whole.
+        parts = blocks(n, _PANEL)
+        memory = np.empty(sum((rows.stop - rows.start) * rows.stop for rows in parts), dtype)
+        self._panels: list[tuple[slice, npt.NDArray[Any]]] = []
+        used, squares = 0, 0.0
+        for rows, panel in panels:
+            own = memory[used : used + panel.size].reshape(panel.shape)
+            own[...] = panel
+            self._panels.append((rows, own))
+            used += panel.size
+            squares += 2 * float(np.vdot(panel, panel))
+            squares -= float(np.square(panel[:, rows]).sum())
         # Measured: the error of products with vectors that are smooth, and with random ones.
         unit = _ROUNDING if dtype is np.float32 else 0.0
         self.rounding = unit * (squares / n) ** 0.5
 
     def times(self, U: Floats) -> Floats:
         """Return U K (c, n) for vectors U (c, n)."""
-        parts = blocks(self.n, _PANEL)
-        own = [np.ascontiguousarray(U[:, rows].T, dtype=self._dtype) for rows in parts]
+        given = np.ascontiguousarray(U.T, dtype=self._dtype)
         found = np.zeros((self.n, len(U)))
-        sums = [found[rows] for rows in parts]
-        for i, j, block in self._blocks:
-            sums[i] += block @ own[j]
-            if i != j:
-                sums[j] += block.T @ own[i]
+        for rows, panel in self._panels:
+            own = given[rows]
+            for columns in blocks(rows.start, _BLOCK):
+                block = panel[:, columns]
+                found[rows] += block @ given[columns]
+                found[columns] += block.T @ own
+            found[rows] += panel[:, rows] @ own
         return np.ascontiguousarray(found.T)
 
 

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from fdgnn.arrays import Features, Floats, Ints, spread
 from fdgnn.linear.exact import TargetGroup, fit_dual, target_groups
 from fdgnn.linear.gram import fit_ridge, held_out_predictions
-from fdgnn.linear.krylov import Products
+from fdgnn.linear.krylov import Products, Score
 from fdgnn.linear.passes import Chunks, PassSolver
 from fdgnn.linear.path import RidgePath, grid_of, solve_by_products
 from fdgnn.linear.products import SparseProducts, row_products
@@ -36,7 +36,7 @@ class LinearReadout(NamedTuple):
         return self.intercept
 
     def directions(self, X: Features, signs: Floats) -> Floats:
-        """Weights (m, P) of the m combinations ``signs`` (m, q) of outputs; the same for all x."""
+        """Return weights (m, P) of the m combinations ``signs`` (m, q) of outputs; X is unused."""
         return np.asarray(signs @ self.coef)
 
     def lowered(self, by: float | Floats) -> LinearReadout:
@@ -58,7 +58,7 @@ _SEARCHES = 20  # a table of all columns is made while one in so many of them is
 
 
 class SparseReadout(NamedTuple):
-    """A linear readout that knows only the columns whose weights are not all zero.
+    """A linear readout with only the columns whose weights are not all zero.
 
     Hashed colors have 2^18 columns or more, of which few occur. A model that was loaded from a
     file has such readouts; their outputs are those of the `LinearReadout`, bit by bit.
@@ -71,7 +71,7 @@ class SparseReadout(NamedTuple):
 
     @property
     def coef(self) -> Floats:
-        """W_Y (q, P), made anew each time."""
+        """W_Y (q, P), computed at each access."""
         coef = np.zeros((len(self.values), self.n_features))
         coef[:, self.columns] = self.values
         return coef
@@ -105,7 +105,7 @@ class SparseReadout(NamedTuple):
         return self.intercept
 
     def directions(self, X: Features, signs: Floats) -> Floats:
-        """Weights (m, P) of the m combinations ``signs`` (m, q) of outputs; the same for all x."""
+        """Return weights (m, P) of the m combinations ``signs`` (m, q) of outputs; X is unused."""
         return np.asarray(signs @ self.coef)
 
 
@@ -114,15 +114,15 @@ PAPER_ALPHAS = tuple(10.0**k for k in range(-8, 4))
 
 
 class Ridge(BaseEstimator):  # type: ignore[misc]
-    """Ridge regression with an unpenalized intercept.
+    """Ridge regression with an intercept that is not regularized.
 
     Parameters
     ----------
     alpha : "cv" or float, default="cv"
         Regularization strength; "cv" chooses it by cross-validation.
     normalize : bool, default=True
-        Whether alpha counts in units of the features' mean squared distance to their mean, so that
-        it means the same for small graphs and large ones.
+        Whether the unit of alpha is the features' mean squared distance to their mean, so that it
+        does not depend on the size of graphs.
     """
 
     def __init__(self, alpha: str | float = "cv", normalize: bool = True) -> None:
@@ -130,7 +130,7 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
         self.normalize = normalize
 
     def check_parameters(self) -> None:
-        """Raise ValueError for the first parameter that breaks its rule."""
+        """Raise ValueError for the first invalid parameter."""
         check_parameters(self, {"alpha": NumberOr(0, "cv"), "normalize": OneOf((False, True))})
 
     def grid(self, n_graphs: int, classify: bool) -> tuple[float, ...]:
@@ -138,6 +138,10 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
         if self.alpha == "cv" and not self.normalize:
             return PAPER_ALPHAS
         return grid_of(self.alpha, n_graphs, classify)
+
+    def variants(self, starts: Sequence[int]) -> list[Ridge]:
+        """Return a list of this readout alone; it does not use groups of features."""
+        return [self]
 
     def solve(
         self,
@@ -147,12 +151,12 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
         folds: Ints,
         weights: Floats | None = None,
         starts: Sequence[int] = (0,),
+        score: Score | None = None,
     ) -> RidgePath:
         """Fit all folds and regularization strengths.
 
-        Dense features are solved by their Gram matrix, sparse ones by products of all pairs of
-        samples, which are never made if there are many. Features in chunks are solved by passes
-        over them.
+        Dense features are solved by their Gram matrix, sparse features by products of all pairs of
+        samples, implicitly if there are many. Features in chunks are solved by passes over them.
 
         Parameters
         ----------
@@ -161,12 +165,14 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
             NaN where a target is missing.
         alphas : (n_alphas,)
         folds : (n_rows, n) int
-            Each row is a cross-validation; -1 marks samples outside its training set, which are
+            Each row is a cross-validation; -1 marks samples outside of its training set, which are
             predicted by the regression on all its folds. There may be no rows.
         weights : (n,) or (n, q), optional
             Above zero.
         starts : sequence of int
-            The first column of each group of features; here all are read alike.
+            The first column of each group of features; ignored here.
+        score : callable, optional
+            As in `KernelRidge.solve`; for sparse features in memory.
 
         Returns
         -------
@@ -185,7 +191,7 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
             )
         unit = (spread(X) or 1.0) if self.normalize else 1.0  # if all rows are alike, any will do
         if sp.issparse(X):
-            path = solve_by_products(_SparseRows(X), Y, each * unit, folds, weights)
+            path = solve_by_products(_SparseRows(X), Y, each * unit, folds, weights, score)
             return RidgePath(path.predictions, each, lambda a: path.readout(a * unit), Y.shape[1])
         rows: Any = X
         with one_blas_thread():

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from fdgnn.arrays import Array, grouped, largest_of, prefixed
 from fdgnn.encoders import Encoder
 from fdgnn.encoders.registry import restore_encoder
 from fdgnn.exceptions import ModelFileError
+from fdgnn.files import write_aside
 from fdgnn.limits import MAX_NUMBER
 from fdgnn.model_files import container
 from fdgnn.model_files.description import (
@@ -64,32 +65,32 @@ def save_model(
     nested: bool = False,
     training_graphs: bool = True,
 ) -> None:
-    """Write a fitted model to a file, from which `load_model` gives the same predictions.
+    """Save a fitted model to a file; `load_model` restores the same predictions.
 
-    The file is written aside and renamed, so that a crash leaves the old one. It holds no edges,
-    and neither `n_jobs`, which belongs to a machine, nor `n_iter_` and `converged_`, which belong
-    to the training graphs.
+    The file is written under a temporary name and renamed, so that a crash leaves the old file. It
+    does not contain the training graphs' edges, `n_jobs`, `n_iter_` and `converged_`.
 
     Parameters
     ----------
     model : any model of this library, FDGNNSearchCV or an encoder
-        Fitted. Of a search its best model is saved.
+        A fitted model. For a search, its best model is saved.
     path : path
     score : float, optional
-        The model's score, kept as ``training_score_``. By default a search gives its
-        `nested_score_`, or else its `best_score_`, and a model the score of its `evaluation_` or
-        of the file that it was loaded from.
+        The model's score, saved as ``training_score_``. By default the `nested_score_` of a search,
+        or else its `best_score_`; for a model, the score of its `evaluation_` or of the file from
+        which it was loaded.
     nested : bool, default=False
         Whether the given score is a nested cross-validation result.
     training_graphs : bool, default=True
-        Whether the file has targets, ids and SMILES of the training graphs of a model with kernels,
-        which `neighbors` returns. Without them it returns positions and similarities alone. The
-        features of the training graphs are in the file all the same, since the kernel needs them.
+        Whether the file contains targets, ids and SMILES of the training graphs of a model with
+        kernels, for `neighbors`. Without them, `neighbors` returns only positions and similarities.
+        The file contains features of the training graphs in any case, because the kernel needs
+        them.
 
     Raises
     ------
     ModelFileError
-        The model has something that a file cannot have; the message says what.
+        The model cannot be saved; the message has the reason.
 
     Examples
     --------
@@ -118,7 +119,8 @@ def save_model(
         _restored(container.from_bytes(content))
     except ModelFileError as error:  # for instance, parameters were set after fitting
         raise ModelFileError(f"the model cannot be saved as it is: {error}; fit it again") from None
-    container.write(Path(path), content)
+    with write_aside(Path(path)) as file:
+        file.write(content)
     _logger.info("saved %s to %s", type(model).__name__, path)
 
 
@@ -135,25 +137,25 @@ def _known_score(model: Any) -> tuple[float | None, bool]:
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
-    """Read a model that `save_model` has written.
+    """Load a model from a file written by `save_model`.
 
-    Nothing in the file is run, and everything in it is checked: an untrusted file can do no more
-    than predict wrongly.
+    Nothing in the file is executed, and its content is validated: a model from an untrusted file
+    can only predict wrongly or slowly.
 
     Returns
     -------
     model or encoder
-        Fitted. ``evaluation_`` has the nested cross-validation results of `fdgnn fit`, if that has
-        made it, and ``training_score_`` the score that it was saved with, or None.
+        The fitted model. ``evaluation_`` has the nested cross-validation results of `fdgnn fit`, if
+        the command wrote the file, and ``training_score_`` the saved score, or None.
 
     Raises
     ------
     ModelFileError
-        The file is not a model file, or it is truncated, altered or contradicts itself.
+        The file is not a model file, or it is truncated, altered or inconsistent.
     ModelVersionError
-        It needs another version of fdgnn.
+        The file needs another version of fdgnn.
     OSError
-        There is no such file, or it cannot be read.
+        The file does not exist or cannot be read.
     """
     with _naming(path):
         model = _restored(container.read(Path(path)))
@@ -164,8 +166,8 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 def model_info(path: str | os.PathLike[str]) -> ModelInfo:
     """Return the description of a model file: class, parameters, labels, score, version.
 
-    The file's checksum is checked, but the model is not built, so its encoder need not be
-    registered. Errors are those of `load_model`.
+    The checksum is verified, but the model is not built, so its encoder need not be registered.
+    Errors are those of `load_model`.
     """
     with _naming(path):
         found = container.read(Path(path))
@@ -203,22 +205,25 @@ def _arrays(model: Any, training_graphs: bool) -> dict[str, Array]:
 
 
 def _restored(content: container.Content) -> Any:
-    """Build the model or encoder that a file describes, and check that all of it fits."""
+    """Build the model or encoder that a file describes, and check its consistency."""
     record, groups = parse(content.description), grouped(content.arrays)
-    _check_finite(content.arrays)
-    model = _restored_encoder(record, groups) if record.model is None else _model(record, groups)
+    for name, array in content.arrays.items():
+        if array.dtype.kind == "f" and MAX_NUMBER.is_below(largest := largest_of(array)):
+            raise ModelFileError(
+                f"its array {name[:40]!r} has entries that are not finite or too large "
+                f"({largest:g}); {MAX_NUMBER.in_words}"
+            )
+    if record.model is not None:
+        model = _model(record, groups)
+    elif record.encoder is None:
+        raise ModelFileError("it has neither a model nor an encoder")
+    else:
+        model = restore_encoder(record.encoder, groups.pop("encoder", {}), record.graph_kind)
+        model.input_schema_ = record.schema
     if left := sorted(name for name, arrays in groups.items() if arrays):
         raise ModelFileError(f"it has arrays {left[0][:40]!r}, which such a model does not have")
     set_seed(record, model)
     return model
-
-
-def _restored_encoder(record: ModelRecord, groups: dict[str, dict[str, Array]]) -> Any:
-    if record.encoder is None:
-        raise ModelFileError("it has neither a model nor an encoder")
-    encoder = restore_encoder(record.encoder, groups.pop("encoder", {}), record.graph_kind)
-    encoder.input_schema_ = record.schema
-    return encoder
 
 
 def _model(record: ModelRecord, groups: dict[str, dict[str, Array]]) -> Any:
@@ -237,12 +242,3 @@ def _model(record: ModelRecord, groups: dict[str, dict[str, Array]]) -> Any:
     model.training_score_, model.training_score_nested_ = record.score, record.nested
     model.evaluation_ = record.evaluation
     return model
-
-
-def _check_finite(arrays: Mapping[str, Array]) -> None:
-    for name, array in arrays.items():
-        if array.dtype.kind == "f" and MAX_NUMBER.is_below(largest := largest_of(array)):
-            raise ModelFileError(
-                f"its array {name[:40]!r} has entries that are not finite or too large "
-                f"({largest:g}); {MAX_NUMBER.in_words}"
-            )

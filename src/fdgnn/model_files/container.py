@@ -1,8 +1,8 @@
 """A model file's bytes: arrays and one JSON text, in the safetensors format.
 
 The safetensors library writes and reads the format. Added here are bounds that hold before memory
-is taken, the few types of numbers that models have, names that occur only once, and a checksum.
-The checksum finds damage. It is no signature, so whoever uses the content checks it as well.
+is taken, the few types of numbers that models have, names that occur only once, and a checksum. The
+checksum finds damage. It is not a signature, so the content is validated when it is used.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, NoReturn
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -22,8 +22,8 @@ from safetensors.numpy import save
 
 from fdgnn._version import __version__
 from fdgnn.arrays import Array
-from fdgnn.exceptions import ModelFileError, ModelVersionError
-from fdgnn.files import write_aside
+from fdgnn.encoders.registry import refuse
+from fdgnn.exceptions import ModelVersionError
 from fdgnn.limits import MAX_MODEL_BYTES, MAX_MODEL_HEADER_BYTES
 from fdgnn.records import Record, decode, encode
 
@@ -76,7 +76,7 @@ def to_bytes(description: bytes, arrays: Mapping[str, Array]) -> bytes:
     data: bytes = save(tensors, {_KEY: encode(envelope).decode()})
     end = _end_of_header(data)
     if MAX_MODEL_HEADER_BYTES.is_below(end - 8) or MAX_MODEL_BYTES.is_below(len(data)):
-        _refuse(
+        refuse(
             f"the model is too large for a file: {end - 8} bytes of names and settings, "
             f"{MAX_MODEL_HEADER_BYTES.in_words}; {len(data)} bytes in all, "
             f"{MAX_MODEL_BYTES.in_words}"
@@ -85,43 +85,41 @@ def to_bytes(description: bytes, arrays: Mapping[str, Array]) -> bytes:
     return data[:end].replace(_NO_CHECKSUM.encode(), checksum.encode(), 1) + data[end:]
 
 
-def write(path: Path, content: bytes) -> None:
-    """Write a file, or leave what was there before."""
-    with write_aside(path) as file:
-        file.write(content)
-
-
 # ---------------------------------------------------------------------- reading
 
 
 def read(path: Path) -> Content:
-    """Read a file and check it as far as its bytes go.
+    """Read a file and check its bytes.
 
     Raises
     ------
     ModelFileError
-        The file is foreign, truncated or altered.
+        The file is not a model file, or it is truncated or altered.
     OSError
-        There is no such file, or it cannot be read.
+        The file does not exist or cannot be read.
     """
     if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for ever
-        _refuse("not a file")
+        refuse("not a file")
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if MAX_MODEL_BYTES.is_below(size):
-            _refuse(f"it has {size} bytes; {MAX_MODEL_BYTES.in_words}")
+            refuse(f"it has {size} bytes; {MAX_MODEL_BYTES.in_words}")
         end = _end_of_header(file.read(8))
         if not 10 <= end <= size or MAX_MODEL_HEADER_BYTES.is_below(end - 8):
-            _refuse(f"not a model file, or truncated: its {size} bytes do not begin as a model's")
+            refuse(f"not a model file, or truncated: its {size} bytes do not begin as a model's")
         file.seek(0)
         return from_bytes(file.read(size))
 
 
 def from_bytes(data: bytes) -> Content:
     """Split the bytes of a file into description and arrays."""
-    envelope = _envelope(data[8 : _end_of_header(data)])
-    if _checksum(data, envelope.sha256) != envelope.sha256:
-        _refuse("damaged or altered: its checksum does not fit; copy or save it again")
+    end = _end_of_header(data)
+    envelope = _envelope(data[8:end])
+    # The checksum is that of all bytes, with zeros in the place of the stored checksum.
+    digest = sha256(data[:end].replace(envelope.sha256.encode(), _NO_CHECKSUM.encode(), 1))
+    digest.update(memoryview(data)[end:])
+    if digest.hexdigest() != envelope.sha256:
+        refuse("damaged or altered: its checksum does not fit; copy or save it again")
     return Content(bytes(envelope.model), _arrays(data), envelope.fdgnn, envelope.format)
 
 
@@ -129,37 +127,24 @@ def _end_of_header(data: bytes) -> int:
     return 8 + int.from_bytes(data[:8], "little")
 
 
-def _checksum(data: bytes, stored: str) -> str:
-    """SHA-256 of all bytes, with zeros in the place of the stored checksum."""
-    end = _end_of_header(data)
-    digest = sha256(data[:end].replace(stored.encode(), _NO_CHECKSUM.encode(), 1))
-    digest.update(memoryview(data)[end:])
-    return digest.hexdigest()
-
-
 def _envelope(header: bytes) -> Envelope:
     try:
-        text = _metadata(header)
+        content = _parse(header.decode())
+        metadata = content.get("__metadata__") if isinstance(content, dict) else None
+        if not isinstance(metadata, dict) or list(metadata) != [_KEY]:
+            raise ValueError(f"its metadata is not one text called {_KEY!r}")
+        text = str(metadata[_KEY])
         found = decode(text, _Format)
         if found.format == FORMAT:
             _parse(text)
             return decode(text, Envelope)
     except ValueError as error:
-        _refuse(f"not a model of fdgnn, or altered: its header cannot be read ({error})")
+        refuse(f"not a model of fdgnn, or altered: its header cannot be read ({error})")
     remedy = "install a newer fdgnn" if found.format > FORMAT else "fit the model and save it again"
     raise ModelVersionError(
         f"written in format {found.format} by fdgnn {found.fdgnn[:20]!r}; this version reads "
         f"format {FORMAT}: {remedy}"
     )
-
-
-def _metadata(header: bytes) -> str:
-    """Return the only text in the metadata."""
-    content = _parse(header.decode())
-    metadata = content.get("__metadata__") if isinstance(content, dict) else None
-    if not isinstance(metadata, dict) or list(metadata) != [_KEY]:
-        raise ValueError(f"its metadata is not one text called {_KEY!r}")
-    return str(metadata[_KEY])
 
 
 def _parse(text: str) -> object:
@@ -183,19 +168,14 @@ def _arrays(data: bytes) -> dict[str, Array]:
     try:
         found: Any = safetensors.deserialize(data)  # type: ignore[no-untyped-call]
     except safetensors.SafetensorError as error:
-        _refuse(f"truncated or altered ({error})")
-    return {name: _array(name, entry) for name, entry in found}
-
-
-def _array(name: str, entry: Mapping[str, Any]) -> Array:
-    if entry["dtype"] not in _DTYPES:
-        _refuse(f"{name[:40]!r} has dtype {entry['dtype']}; models have {', '.join(_DTYPES)}")
-    array = np.frombuffer(entry["data"], _DTYPES[entry["dtype"]])
-    try:
-        return array.reshape(entry["shape"])
-    except (ValueError, OverflowError):  # 100 axes, or 2**63 times 0 entries
-        _refuse(f"{name[:40]!r} has a shape that no array can have")
-
-
-def _refuse(message: str) -> NoReturn:
-    raise ModelFileError(message)
+        refuse(f"truncated or altered ({error})")
+    arrays: dict[str, Array] = {}
+    for name, entry in found:
+        if entry["dtype"] not in _DTYPES:
+            refuse(f"{name[:40]!r} has dtype {entry['dtype']}; models have {', '.join(_DTYPES)}")
+        array = np.frombuffer(entry["data"], _DTYPES[entry["dtype"]])
+        try:
+            arrays[name] = array.reshape(entry["shape"])
+        except (ValueError, OverflowError):  # 100 axes, or 2**63 times 0 entries
+            refuse(f"{name[:40]!r} has a shape that no array can have")
+    return arrays

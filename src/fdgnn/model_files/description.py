@@ -111,7 +111,7 @@ class EstimatorRecord(Record, frozen=True, kw_only=True):
 
 
 class ModelRecord(Record, frozen=True, kw_only=True):
-    """The description of a model, or of an encoder alone, beside its arrays.
+    """The description of a model, or of an encoder alone.
 
     A bare encoder has only `encoder`, `graph_kind`, `seed` and `schema`. For a model, `encoder`,
     `readout`, `candidates` and `class_weight` are the parameters of these names where they are not
@@ -210,7 +210,13 @@ def _described_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
                 for own, encoder, readout in value
             ]
         elif name == "class_weight":
-            found[name] = _class_weights(value)
+            for label in map(_plain, value):
+                if not isinstance(label, Label):
+                    refuse(
+                        f"class_weight has the key {label!r}, which a file cannot have; use y's "
+                        "labels"
+                    )
+            found[name] = [ClassWeight(label=_plain(k), weight=_plain(v)) for k, v in value.items()]
         else:
             found[name] = _template(value)
     return found
@@ -224,14 +230,6 @@ def _template(value: Any) -> Any:
         if isinstance(value, readout):
             return ReadoutRecord(kind=kind, parameters=plain_parameters(value))  # type: ignore[arg-type]
     return value
-
-
-def _class_weights(weights: Any) -> list[ClassWeight]:
-    pairs = [(_plain(k), _plain(v)) for k, v in weights.items()]
-    for label, _ in pairs:
-        if not isinstance(label, Label):
-            refuse(f"class_weight has the key {label!r}, which a file cannot have; use y's labels")
-    return [ClassWeight(label=label, weight=weight) for label, weight in pairs]
 
 
 def _plain(value: Any) -> Any:
@@ -250,7 +248,7 @@ def parse(description: bytes) -> ModelRecord:
 
 
 def build_model(record: ModelRecord) -> Any:
-    """Build the model of a description, not fitted."""
+    """Build the unfitted model that a record describes."""
     if record.model not in MODELS:
         refuse(f"it has a model of unknown kind {str(record.model)[:40]!r}")
     kind, parameters = MODELS[record.model], dict[str, Any](record.parameters)
@@ -383,7 +381,11 @@ def _restored(
     encoder.input_schema_ = record.schema
     encoder.set_seed(described.seed.sequence())
     expansion = take_expansion(own, encoder, base.n_projections)
-    descriptors = _descriptors(record, described)
+    # The block of descriptors, if the model has some.
+    scale, names = described.descriptor_scale, {column.name for column in record.descriptors}
+    if (scale is None) != (not names) or len(names) < len(record.descriptors):
+        refuse("its estimators and its descriptors do not fit together")
+    descriptors = None if scale is None else DescriptorBlock(tuple(record.descriptors), scale)
     seen = encoder.n_features_out if expansion is None else len(expansion.projection_)
     beside = 0 if descriptors is None else descriptors.n_features
     if seen is not None and described.n_features != seen + beside:
@@ -396,11 +398,3 @@ def _restored(
     if isinstance(alpha, tuple) and len(alpha) != len(model.targets_):
         refuse(f"an estimator has {len(alpha)} alphas for {len(model.targets_)} targets")
     return FittedModel(encoder, expansion, readout, alpha, described.name, descriptors)
-
-
-def _descriptors(record: ModelRecord, described: EstimatorRecord) -> DescriptorBlock | None:
-    """Build the block of descriptors, if the model has some."""
-    scale, names = described.descriptor_scale, {column.name for column in record.descriptors}
-    if (scale is None) != (not names) or len(names) < len(record.descriptors):
-        refuse("its estimators and its descriptors do not fit together")
-    return None if scale is None else DescriptorBlock(tuple(record.descriptors), scale)

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from fdgnn.applicability import Leverage, Novelty, SeenFeatures
@@ -44,11 +43,19 @@ def n_columns(readout: Readout) -> int:
 def readout_arrays(readout: Readout) -> dict[str, Array]:
     """Return the arrays of a readout, in the form that takes less room."""
     if isinstance(readout, KernelReadout):
-        return _examples_arrays(readout.examples) | {
+        X = readout.examples
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        return {
+            "examples.indptr": X.indptr.astype(np.int32),
+            **_coded("examples.indices", X.indices.astype(np.int32)),
+            **_coded("examples.data", X.data),
             "dual": readout.dual,
             "intercept": readout.intercept,
             "sharpness": readout.sharpness,
             "starts": np.array(readout.starts, dtype=np.int32),
+            "shares": np.array(readout.shares),
         }
     sparse = readout if isinstance(readout, SparseReadout) else readout.sparse()
     arrays: dict[str, Array] = {"coef.columns": sparse.columns, "coef.values": sparse.values}
@@ -78,29 +85,22 @@ def restored_readout(
 # ---------------------------------------------------------------------- RBF kernel ridge regression
 
 
-def _examples_arrays(examples: sp.csr_array) -> dict[str, Array]:
-    """A sparse matrix with few entries besides the most common one, and short column numbers."""
-    X = examples
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    arrays: dict[str, Array] = {"examples.indptr": X.indptr.astype(np.int32)}
-    columns, places = np.unique(X.indices, return_inverse=True)
-    long: dict[str, Array] = {"examples.indices": X.indices.astype(np.int32)}
-    short: dict[str, Array] = {
-        "examples.indices": places.astype(np.uint16),
-        "examples.columns": columns.astype(np.int32),
-    }
-    fits = len(columns) <= _SHORT and _size(short) < _size(long)
-    return arrays | (short if fits else long) | _entries_arrays(X.data)
+def _coded(name: str, entries: Array) -> dict[str, Array]:
+    """Return entries, or their distinct values and codes, if that takes less room."""
+    values, codes = np.unique(entries, return_inverse=True)
+    short = {f"{name}.values": values, f"{name}.codes": codes.astype(_code_type(len(values)))}
+    fits = len(values) <= _SHORT and _size(short) < entries.nbytes
+    return short if fits else {name: entries}
 
 
-def _entries_arrays(data: Floats) -> dict[str, Array]:
-    """Entries as positions among few distinct values, if that takes less room."""
-    values, codes = np.unique(data, return_inverse=True)
-    short = {"examples.data": values, "examples.codes": codes.astype(_code_type(len(values)))}
-    fits = len(values) <= _SHORT and _size(short) < data.nbytes
-    return short if fits else {"examples.data": data}
+def _decoded(arrays: dict[str, Array], name: str, dtype: Any) -> Array:
+    """Pop entries that `_coded` has written, and check that each value has an entry."""
+    if name in arrays:
+        return take(arrays, name, 1, dtype)
+    values = take(arrays, f"{name}.values", 1, dtype)
+    codes = take(arrays, f"{name}.codes", 1, _code_type(len(values)))
+    _check(bool((codes < len(values)).all()) and len(np.unique(codes)) == len(values))
+    return np.asarray(values[codes])
 
 
 def _code_type(n_values: int) -> type[np.unsignedinteger[Any]]:
@@ -109,53 +109,24 @@ def _code_type(n_values: int) -> type[np.unsignedinteger[Any]]:
 
 def _kernel_readout(arrays: dict[str, Array], P: int, intercept: Floats) -> KernelReadout:
     dual, sharpness = take(arrays, "dual", 2), take(arrays, "sharpness", 1)
-    starts = take(arrays, "starts", 1, np.int32)
+    starts, shares = take(arrays, "starts", 1, np.int32), take(arrays, "shares", 1)
+    _check(len(shares) == len(starts) and bool((shares > 0).all() and (shares <= 1).all()))
     _check(len(sharpness) == len(starts) > 0 and dual.shape[1] == len(intercept))
     _check(bool((sharpness > 0).all()) and len(dual) > 0 and starts[0] == 0)
     _check_ascending(starts, P)
-    examples = _examples(arrays, (len(dual), P))
-    return KernelReadout(examples, dual, intercept, sharpness, tuple(starts.tolist()))
-
-
-def _examples(arrays: dict[str, Array], shape: tuple[int, int]) -> sp.csr_array:
-    """Features of the training graphs; rows and columns are checked, for SciPy does not."""
+    # The features of the training graphs, whose rows and columns are checked.
     indptr = take(arrays, "examples.indptr", 1, np.int32)
-    indices = _indices(arrays, shape[1])
-    _check(len(indptr) == shape[0] + 1 and indptr[0] == 0 and indptr[-1] == len(indices))
-    _check(bool((indptr[1:] >= indptr[:-1]).all()))
-    ascends = np.ones(len(indices) + 1, dtype=bool)
-    ascends[1:-1] = indices[1:] > indices[:-1]
-    ascends[indptr] = True  # where a row begins, columns may fall
-    _check(bool(ascends.all()))
-    data = _entries(arrays, len(indices))
-    X = sp.csr_array((data, indices, indptr), shape=shape)
-    X.has_sorted_indices = X.has_canonical_format = True
-    return X
-
-
-def _entries(arrays: dict[str, Array], n: int) -> Floats:
-    """The n entries: all, or distinct values and the position of each entry among them."""
-    data: Floats = take(arrays, "examples.data", 1)
-    if "examples.codes" not in arrays:
-        _check(len(data) == n)
-        return data
-    codes = take(arrays, "examples.codes", 1, _code_type(len(data)))
-    _check(len(codes) == n and bool((codes < len(data)).all()))
-    _check(len(np.unique(codes)) == len(data))  # no value without an entry
-    return np.asarray(data[codes])
-
-
-def _indices(arrays: dict[str, Array], P: int) -> npt.NDArray[np.int32]:
-    """The column of each entry, in range."""
-    if "examples.columns" not in arrays:
-        indices = take(arrays, "examples.indices", 1, np.int32)
-        _check(bool((indices >= 0).all() and (indices < P).all()))
-        return indices
-    columns = take(arrays, "examples.columns", 1, np.int32)
-    places = take(arrays, "examples.indices", 1, np.uint16)
-    _check_ascending(columns, P)
-    _check(bool((places < len(columns)).all()))
-    return np.asarray(columns[places])
+    indices = _decoded(arrays, "examples.indices", np.int32)
+    data = _decoded(arrays, "examples.data", np.float64)
+    _check(len(indptr) > 0 and indptr[-1] == len(indices))
+    try:
+        X = sp.csr_array((data, indices, indptr), shape=(len(dual), P))
+        X.check_format(full_check=True)
+    except ValueError as error:
+        refuse(f"the features of its training graphs do not fit together ({error})")
+    _check(bool(X.has_canonical_format))
+    groups = sharpness, tuple(starts.tolist()), tuple(shares.tolist())
+    return KernelReadout(X, dual, intercept, *groups)
 
 
 # ---------------------------------------------------------------------- checks
@@ -299,7 +270,7 @@ def _restored_scores(
 ) -> ConformalScores:
     values = take(arrays, number, 1)
     if len(lengths) != n_groups or sum(lengths) != len(values) or not all(lengths):
-        refuse("its conformal scores are not as many as it says")
+        refuse("the number of its conformal scores is wrong")
     groups = tuple(np.split(values, np.cumsum(lengths)[:-1]))
     ascend = all((group[1:] >= group[:-1]).all() for group in groups)
     if not ascend or (values < 0).any() or (classes is not None and (values > 1).any()):
@@ -325,7 +296,7 @@ def _restored_classes(record: ClassesRecord) -> Array:
 
 
 class NoveltyRecord(Record, frozen=True, kw_only=True):
-    """The measure of the applicability domain, beside its arrays."""
+    """The measure of the applicability domain, without its arrays."""
 
     measure: Literal["wl", "leverage"]
     estimator: Count  # whose features are compared
@@ -359,7 +330,7 @@ def novelty_arrays(novelty: Novelty | None) -> dict[str, Array]:
 def restore_novelty(
     record: NoveltyRecord | None, models: Sequence[FittedModel], arrays: dict[str, Array]
 ) -> Novelty | None:
-    """Build an applicability domain, checked; its arrays are taken out of `arrays`."""
+    """Build and check an applicability domain; its arrays are removed from `arrays`."""
     if record is None:
         return None
     if record.estimator >= len(models):

@@ -7,7 +7,8 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import floor, log10
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,12 +16,14 @@ import msgspec
 import numpy as np
 from sklearn.base import is_classifier
 
+from fdgnn.applicability import ALL_NEW
 from fdgnn.datasets import GraphTable, Reject
 from fdgnn.datasets.rows import BadRow
 from fdgnn.datasets.tables import raw_lines
 from fdgnn.exceptions import (
     DatasetFormatError,
     DatasetNotFoundError,
+    OutOfDomainWarning,
     UnknownLabelWarning,
     UnusedDataWarning,
 )
@@ -34,32 +37,36 @@ from fdgnn.explanations import (
     molecule_groups,
 )
 from fdgnn.explanations.drawing import picture
-from fdgnn.explanations.groups import GroupsOfGraph, atom_symbols, check_smarts, name_of_smarts
+from fdgnn.explanations.groups import GroupsOfGraph, atom_symbols, name_of_smarts, query_of
 from fdgnn.graphs import Graph, GraphBatch
 from fdgnn.prediction.output import table_writer
 from fdgnn.prediction.predictor import valid_rows
 from fdgnn.records import Record, decode
 
 Cells = dict[str, Any]  # one row of output, by column
+_COLUMNS = (
+    "row", "id", "class", "score", "base_score", "domain_distance", "out_of_domain", "warning",
+    "vertex", "label", "group", "vertices",
+)  # fmt: skip
 _CHANGES = ("changes", "changed_smiles", "changed_prediction", "flips")
 _LONGEST = 100  # letters of an id in the name of a picture
 
 
 @dataclass(frozen=True)
 class ExplainedRow:
-    """One row's graph and its explanation.
+    """One row's explanation.
 
-    `summary` has the columns of the row: its number and id, the class explained, scores, and a
-    warning that names a vertex label that no training graph has. `labels` are those of the
-    vertices, or the elements of a molecule's atoms; None if there are neither.
+    `summary` has the columns of the row: its number and id, the class explained, scores, the
+    applicability domain, and a warning that names a vertex label that no training graph has.
+    `labels` are those of the vertices, or the elements of a molecule's atoms; None if there are
+    neither. Numbers are written with so many `decimals`.
     """
 
     summary: Cells
-    graph: Graph
     explanation: Explanation
-    smiles: str | None = None
     labels: list[Any] | None = None
     counterfactuals: Sequence[Counterfactual] = ()
+    decimals: int = 16
 
 
 def explain_table(
@@ -67,12 +74,17 @@ def explain_table(
     table: GraphTable,
     wanted: set[int] | None,
     *,
-    target: str | None,
+    target: Any,
     edges: bool,
     groups: GroupChoice,
     n_counterfactuals: int = 0,
+    precision: int = 5,
 ) -> tuple[list[ExplainedRow], list[Reject]]:
-    """Explain the wanted rows of a table, or all of them; return also those that cannot be."""
+    """Explain the requested rows of a table, or all rows; also return the rejected rows.
+
+    Numbers have `precision` significant digits. As in predictions, a graph that has nothing in
+    common with the training graphs has neither a class nor a score.
+    """
     usable, rejects = valid_rows(model, table)
     rejected = [reject for reject in rejects if wanted is None or reject.row in wanted]
     numbers = (table.start + table.rows[usable]).tolist()
@@ -83,27 +95,57 @@ def explain_table(
     graphs, rows = table.graphs[list(chosen)], list(chosen.values())
     smiles = [None if table.smiles is None else table.smiles[g] for g in chosen]
     unseen = model.unknown_labels(graphs)
-    with warnings.catch_warnings():  # the column "warning" has it, for all tables
+    with warnings.catch_warnings():  # columns of the output have it, for all tables
         warnings.simplefilter("ignore", UnknownLabelWarning)
+        warnings.simplefilter("ignore", OutOfDomainWarning)
         explanations = explain(
-            model, graphs, target=_class_called(target, model), edges=edges,
+            model, graphs, target=target, edges=edges,
             groups=groups.of(graphs, rows, smiles),
         )  # fmt: skip
     found = []
-    for i, (row, graph, explanation) in enumerate(zip(rows, graphs, explanations, strict=True)):
+    for i, (row, one) in enumerate(zip(rows, explanations, strict=True)):
+        known = one.domain_distance is None or one.domain_distance < ALL_NEW
+        one, decimals = _with_rounded_sums(one, precision)
         summary = {
             "row": row,
             "id": table.ids[row - table.start],
-            "class": np.asarray(explanation.target).item() if is_classifier(model) else None,
-            "score": explanation.score,
-            "base_score": explanation.base_score,
+            "class": np.asarray(one.target).item() if is_classifier(model) and known else None,
+            "score": one.score if known else None,
+            "base_score": one.base_score,
+            "domain_distance": one.domain_distance,
+            "out_of_domain": one.out_of_domain,
             "warning": unseen.get(i),
         }
-        labels, changed = _labels(graph, smiles[i]), []
-        if n_counterfactuals:
-            changed = counterfactuals(model, [graph], n_most=n_counterfactuals)[0]
-        found.append(ExplainedRow(summary, graph, explanation, smiles[i], labels, changed))
+        changed: list[Counterfactual] = []
+        if n_counterfactuals and known:
+            changed = counterfactuals(model, [graphs[i]], n_most=n_counterfactuals)[0]
+        labels = _labels(graphs[i], smiles[i])
+        found.append(ExplainedRow(summary, one, labels, changed, decimals))
     return found, rejected
+
+
+def _with_rounded_sums(one: Explanation, precision: int) -> tuple[Explanation, int]:
+    """Round attributions so that they still add up to the rounded score, and return the decimals.
+
+    There are as many decimals as give the largest score or attribution `precision` digits. What is
+    rounded are the sums of the first attributions.
+    """
+    added = np.array([*one.vertices, *one.descriptors.values()])
+    scale = np.abs([one.score, one.base_score, *added]).max()
+    decimals = precision - 1 - (floor(log10(scale)) if scale else 0)
+    sums = np.round(one.base_score + np.cumsum([0.0, *added]), decimals)
+    vertices, others = np.split(np.diff(sums), [len(one.vertices)])
+    descriptors = dict(zip(one.descriptors, others.tolist(), strict=True))
+    return replace(one, vertices=vertices, descriptors=descriptors), decimals
+
+
+def _rounded(value: Any, decimals: int) -> Any:
+    """Round the numbers among cells, also in lists and objects."""
+    if isinstance(value, float):
+        return round(value, decimals) + 0.0  # no negative zero
+    if isinstance(value, dict):
+        return {name: _rounded(inner, decimals) for name, inner in value.items()}
+    return [_rounded(each, decimals) for each in value] if isinstance(value, list) else value
 
 
 def _labels(graph: Graph, smiles: str | None) -> list[Any] | None:
@@ -115,7 +157,7 @@ def _labels(graph: Graph, smiles: str | None) -> list[Any] | None:
     return symbols if len(symbols) == graph.n_vertices else None
 
 
-def _class_called(name: str | None, model: Any) -> Any:
+def class_called(name: str | None, model: Any) -> Any:
     """Return the class that is written in this way."""
     if name is None:
         return None
@@ -144,7 +186,8 @@ def draw_all(explained: Iterable[ExplainedRow], folder: Path, names: dict[str, i
         if names.setdefault(name.lower(), row) != row:
             name = f"{name}-{row}"
         for ending in (".svg", ".png"):
-            found = picture(one.graph, one.explanation, ending, one.labels)
+            graph: Any = one.explanation.graph
+            found = picture(graph, one.explanation, ending, one.labels)
             (folder / f"{name}{ending}").write_bytes(found)
 
 
@@ -163,17 +206,17 @@ def explanation_writer(
     too. `guard` and `as_json` are as in `table_writer`.
     """
     objects = Path(output).suffix == ".jsonl" or (as_json and output == "-")
+    names = [*_COLUMNS, *(["descriptor"] * descriptors), "attribution", "effect"]
+    names += _CHANGES if changes else ()
     with table_writer(output, guard, as_json=as_json) as write:
 
         def write_all(explained: Iterable[ExplainedRow]) -> None:
             if objects:
                 for one in explained:
-                    write({name: [value] for name, value in _object_of(one).items()})
+                    cells = _rounded(_object_of(one), one.decimals)
+                    write({name: [value] for name, value in cells.items()})
                 return
-            rows = [cells for one in explained for cells in _rows_of(one)]
-            names = ("row", "id", "class", "score", "base_score", "warning",
-                     "vertex", "label", "group", "vertices", *(["descriptor"] * descriptors),
-                     "contribution", "effect", *(_CHANGES if changes else ()))  # fmt: skip
+            rows = [_rounded(cells, one.decimals) for one in explained for cells in _rows_of(one)]
             write({name: [cells.get(name) for cells in rows] for name in names})
 
         yield write_all
@@ -181,62 +224,64 @@ def explanation_writer(
 
 def _object_of(one: ExplainedRow) -> Cells:
     """Return an explanation as one object, which has only what there is."""
-    explanation = one.explanation
-    cells = one.summary | {"labels": one.labels, "vertices": explanation.vertices.tolist()}
-    if explanation.vertex_effects is not None:
-        cells["vertex_effects"] = explanation.vertex_effects.tolist()
+    found = one.explanation
+    cells = one.summary | {"labels": one.labels, "vertices": found.vertices.tolist()}
+    if called := _names(found):
+        cells["vertex_names"] = called
+    if found.vertex_effects is not None:
+        cells["vertex_effects"] = found.vertex_effects.tolist()
         cells["groups"] = [
             {
                 "name": group.name,
                 "vertices": group.vertices.tolist(),
-                "contribution": group.contribution,
+                "attribution": group.attribution,
                 "effect": group.effect,
-                "score_without": explanation.score - group.effect,
+                "score_without": found.score - group.effect,
             }
-            for group in explanation.groups
+            for group in found.groups
         ]
     if one.counterfactuals:
+        names = ("changes", "smiles", "prediction", "score", "flips", "out_of_domain")
         cells["counterfactuals"] = [
-            {
-                "changes": list(each.changes),
-                "smiles": each.smiles,
-                "prediction": each.prediction,
-                "score": each.score,
-                "flips": each.flips,
-                "out_of_domain": each.out_of_domain,
-            }
-            for each in one.counterfactuals
+            {name: getattr(each, name) for name in names} for each in one.counterfactuals
         ]
-    if explanation.descriptors:
-        cells["descriptors"] = dict(explanation.descriptors)
-    if explanation.edges is not None and explanation.edge_effects is not None:
-        cells["edges"] = explanation.edges.T.tolist()
-        cells["edge_effects"] = explanation.edge_effects.tolist()
+    if found.descriptors:
+        cells["descriptors"] = dict(found.descriptors)
+    if found.edges is not None and found.edge_effects is not None:
+        cells |= {"edges": found.edges.T.tolist(), "edge_effects": found.edge_effects.tolist()}
     return cells
 
 
+def _names(found: Explanation) -> list[Any] | None:
+    """Return what the vertices of an explained graph are called, if they have names."""
+    names = None if found.graph is None else found.graph.vertex_names
+    return None if names is None else list(names)
+
+
 def _rows_of(one: ExplainedRow) -> Iterator[Cells]:
-    """Yield an explanation as one row per vertex, one per group, and one per descriptor."""
+    """Yield an explanation as one row per vertex, group, descriptor and counterfactual.
+
+    Vertices are called by their names, if they have some, or else by their numbers.
+    """
     found, n = one.explanation, len(one.explanation.vertices)
+    called = _names(found) or range(n)
     labels = one.labels or [None] * n
     effects = [None] * n if found.vertex_effects is None else found.vertex_effects.tolist()
-    vertices = zip(labels, found.vertices.tolist(), effects, strict=True)
-    for v, (label, value, effect) in enumerate(vertices):
-        yield one.summary | {
-            "vertex": v, "label": label, "contribution": value, "effect": effect
-        }  # fmt: skip
+    names = ("vertex", "label", "attribution", "effect")
+    for cells in zip(called, labels, found.vertices.tolist(), effects, strict=True):
+        yield one.summary | dict(zip(names, cells, strict=True))
     for group in found.groups:
         yield one.summary | {
             "group": group.name,
-            "vertices": " ".join(map(str, group.vertices.tolist())),
-            "contribution": group.contribution,
+            "vertices": " ".join(str(called[v]) for v in group.vertices.tolist()),
+            "attribution": group.attribution,
             "effect": group.effect,
         }
     for name, value in found.descriptors.items():
-        yield one.summary | {"descriptor": name, "contribution": value}
+        yield one.summary | {"descriptor": name, "attribution": value}
     for each in one.counterfactuals:
-        told = ("; ".join(each.changes), each.smiles, each.prediction, each.flips)
-        yield one.summary | dict(zip(_CHANGES, told, strict=True)) | {"effect": each.effect}
+        values = ("; ".join(each.changes), each.smiles, each.prediction, each.flips)
+        yield one.summary | dict(zip(_CHANGES, values, strict=True)) | {"effect": each.effect}
 
 
 # ---------------------------------------------------------------------- groups of vertices
@@ -261,7 +306,7 @@ class GroupChoice:
     wanted : bool, optional
         Whether there are groups at all; by default of molecules only.
     smarts : tuple of str
-        Substructures of molecules, beside rings and functional groups.
+        Substructures of molecules, in addition to rings and functional groups.
     given : mapping, optional
         Groups of the user's own by row, instead of all others.
     """
@@ -272,7 +317,8 @@ class GroupChoice:
 
     def check(self) -> None:
         """Raise ValueError for choices that exclude each other, and for an invalid SMARTS."""
-        check_smarts(self.smarts)
+        for one in self.smarts:
+            query_of(one)
         if self.wanted is False and (self.smarts or self.given is not None):
             raise ValueError("`smarts` and `vertex_sets` are groups, but none are wanted")
         if self.smarts and self.given is not None:
@@ -309,7 +355,7 @@ class GroupChoice:
         if self.smarts:
             raise ValueError(
                 f"`smarts` names atoms, but the model reads {n_atoms} atoms as {graph.n_vertices} "
-                "vertices, since bonds are vertices, too; leave it out"
+                "vertices, as bonds are also vertices; leave it out"
             )
         return connected_parts(graph)
 

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from fdgnn import places
+from fdgnn import files
 from fdgnn.datasets.tables import xlsx_rows
 from fdgnn.extras import require
 from fdgnn.files import check_writable, exclusive
@@ -42,10 +42,10 @@ def table_writer(
         return
     kind = kind_of(output)
     with ExitStack() as stack:
-        if not places.is_url(output):
+        if not files.is_url(output):
             check_writable(Path(output))
             stack.enter_context(exclusive(Path(output)))
-        file = stack.enter_context(places.write_place(output))
+        file = stack.enter_context(files.write_place(output))
         yield stack.enter_context(rows_writer(file, kind, guard))
 
 
@@ -94,7 +94,7 @@ def rows_writer(
             yield write
         return
     text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-    yield _csv_rows(text, _cell(guard)) if kind == ".csv" else _json_rows(text)
+    yield _csv_rows(text, guarded if guard else str) if kind == ".csv" else _json_rows(text)
     text.flush()
     text.detach()
 
@@ -103,8 +103,10 @@ def _printer(as_json: bool, guard: bool) -> Callable[[Table], None]:
     """Return a function that prints rows."""
     if sys.stdout is None:
         raise ValueError("standard output is closed; give -o NAME to write a file")
-    cell = _on_terminal if sys.stdout.isatty() else _cell(guard)
-    rows = _json_rows(sys.stdout) if as_json else _csv_rows(sys.stdout, cell)
+    escape: Callable[[str], str] = guarded if guard else str
+    if sys.stdout.isatty():
+        escape = printable
+    rows = _json_rows(sys.stdout) if as_json else _csv_rows(sys.stdout, escape)
 
     def write_now(table: Table) -> None:
         try:
@@ -117,35 +119,27 @@ def _printer(as_json: bool, guard: bool) -> Callable[[Table], None]:
     return write_now
 
 
-def _csv_rows(file: IO[str], cell: Callable[[Any], Any]) -> Callable[[Table], None]:
+def _csv_rows(file: IO[str], escape: Callable[[str], str]) -> Callable[[Table], None]:
     writer = csv.writer(file, lineterminator="\n")
     with_header = True
+
+    def cell(value: Any) -> Any:
+        return escape(value) if isinstance(value, str) else value
 
     def write(table: Table) -> None:
         nonlocal with_header
         if with_header:  # wait for the first rows: if there is an error, it should come alone
-            writer.writerow(map(cell, table))
+            writer.writerow(map(escape, table))
         with_header = False
-        writer.writerows(zip(*(_cells(column, cell) for column in table.values()), strict=True))
+        # Only text has to be looked at.
+        columns = [list(map(cell, c)) if _has_text(c) else c for c in table.values()]
+        writer.writerows(zip(*columns, strict=True))
 
     return write
 
 
-def _cells(column: list[Any], cell: Callable[[Any], Any]) -> list[Any]:
-    """Return the cells of a column; only text has to be looked at."""
-    return [cell(each) for each in column] if _has_text(column) else column
-
-
 def _has_text(column: list[Any]) -> bool:
     return str in set(map(type, column))
-
-
-def _cell(guard: bool) -> Callable[[Any], Any]:
-    return lambda value: guarded(value) if guard and isinstance(value, str) else value
-
-
-def _on_terminal(value: Any) -> Any:
-    return printable(value) if isinstance(value, str) else value
 
 
 def _json_rows(file: IO[str]) -> Callable[[Table], None]:

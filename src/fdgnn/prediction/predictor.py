@@ -1,29 +1,76 @@
-"""From a model and tables of graphs to predictions."""
+"""From a model and tables of graphs to predictions, by several processes; rows keep their order.
+
+RDKit and the way from a molecule to arrays hold Python's lock, so that threads cannot share them.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from math import isnan
-from typing import Any
+from pathlib import Path
+from queue import Queue
+from threading import Event, Thread
+from typing import Any, TypeVar
 
+import joblib
 import numpy as np
 from sklearn.base import is_classifier
 
-from fdgnn.applicability import ALL_NEW
 from fdgnn.arrays import Floats, Ints
 from fdgnn.datasets import GraphTable, Reject
+from fdgnn.datasets.files import BLOCK, DAMAGE, SUFFIXES, open_unpacked
+from fdgnn.datasets.rows import ChunkReader, GraphTables, RowChunk
 from fdgnn.encoders import Encoder
 from fdgnn.estimators.base import Answers
 from fdgnn.model_files import load_model
 from fdgnn.neighbors import Neighbors
 from fdgnn.records import Record, cached_property
 from fdgnn.uncertainty import FittedTarget
+from fdgnn.workers import WorkerPool, run_task, start_task
 
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_LINES = ("csv", "tsv", "jsonl", "smi")  # formats that have a row per line
+_WITH_HEADER = ("csv", "tsv")
 NO_CLASS = "none"  # in place of a set without classes
 SHOWN_REJECTS = 5  # that are shown on the terminal; a file lists all of them
-_OF_ROWS = ("novelty", "out_of_domain", "warning", "error")  # whatever the targets are
+_OF_ROWS = ("domain_distance", "out_of_domain", "warning", "error")  # whatever the targets are
 _SMILES = "smiles"
+
+
+class RowCounts(Record, frozen=True, kw_only=True):
+    """Counts of rows that were predicted, and of those with something to report.
+
+    Attributes
+    ----------
+    rows, rejected : int
+    unknown_labels, out_of_domain : int
+        Rows with labels that no training graph has, and those out of domain.
+    unanswered : int
+        Rows that have nothing in common with the training graphs, and so no prediction.
+    changed : int
+        Molecules that were changed before they were read.
+    first_rejects : tuple of str
+    """
+
+    rows: int = 0
+    rejected: int = 0
+    unknown_labels: int = 0
+    out_of_domain: int = 0
+    unanswered: int = 0
+    changed: int = 0
+    first_rejects: tuple[str, ...] = ()
+
+    def __add__(self, other: RowCounts) -> RowCounts:
+        names = self.__struct_fields__
+        sums = {name: getattr(self, name) + getattr(other, name) for name in names}
+        return RowCounts(**sums | {"first_rejects": sums["first_rejects"][:SHOWN_REJECTS]})
 
 
 @dataclass(frozen=True)
@@ -37,46 +84,15 @@ class PredictedRows:
         are kept of the table, then `Predictor.columns`.
     rejects : list of Reject
         The rows that cannot be predicted; the column "error" has their reasons, too.
-    n_unknown, n_out_of_domain, n_unanswered, n_changed : int
-        How many rows have labels that no training graph has, are out of domain, have nothing in
-        common with the training graphs and so no prediction, and were changed before they were
-        read.
+    counts : RowCounts
     """
 
     columns: dict[str, list[Any]]
     rejects: list[Reject]
-    n_unknown: int = 0
-    n_out_of_domain: int = 0
-    n_unanswered: int = 0
-    n_changed: int = 0
+    counts: RowCounts
 
     def __len__(self) -> int:
-        return len(next(iter(self.columns.values())))
-
-
-class RowCounts(Record, frozen=True, kw_only=True):
-    """Counts of rows that were predicted, and of those with something to report."""
-
-    rows: int = 0
-    rejected: int = 0
-    unknown_labels: int = 0
-    out_of_domain: int = 0
-    unanswered: int = 0
-    changed: int = 0
-    first_rejects: tuple[str, ...] = ()
-
-    def with_rows(self, some: PredictedRows) -> RowCounts:
-        """Return the counts with some more rows."""
-        rejects = tuple(map(str, some.rejects[: SHOWN_REJECTS - len(self.first_rejects)]))
-        return RowCounts(
-            rows=self.rows + len(some),
-            rejected=self.rejected + len(some.rejects),
-            unknown_labels=self.unknown_labels + some.n_unknown,
-            out_of_domain=self.out_of_domain + some.n_out_of_domain,
-            unanswered=self.unanswered + some.n_unanswered,
-            changed=self.changed + some.n_changed,
-            first_rejects=self.first_rejects + rejects,
-        )
+        return self.counts.rows
 
 
 @dataclass(frozen=True)
@@ -173,13 +189,15 @@ class Predictor:
             found[_SMILES] = _given_smiles(table)
         for reject in rejects:
             found["error"][reject.row - start] = reject.reason
+        first = tuple(map(str, rejects[:SHOWN_REJECTS]))
+        counts = RowCounts(rows=n_rows, rejected=len(rejects), first_rejects=first)
         if table.graphs is None or not len(valid):
-            return PredictedRows(found, rejects)
+            return PredictedRows(found, rejects, counts)
         graphs = table.graphs if len(valid) == len(table.graphs) else table.graphs[valid]
         rows = table.rows[valid].tolist()
-        unknown, answers = model.unknown_labels(graphs), model._answers(graphs)
+        answers = Answers(model, graphs)
+        unknown, nothing = answers.unknown_labels, answers.nothing_known
         strange = model._out_of_domain(graphs, answers.novelty)
-        nothing = _all_new(answers.novelty)
         for t, target in enumerate(self._targets):
             for name, values in target.values(answers, t).items():
                 for g in nothing:  # nothing is known of it: the answer is not about this graph
@@ -189,7 +207,7 @@ class Predictor:
             for name, values in self._neighbor_values(answers.neighbors(self.neighbors)).items():
                 _put(found[name], rows, self._rounded(values))
         if answers.novelty is not None:
-            _put(found["novelty"], rows, self._rounded(answers.novelty.tolist()))
+            _put(found["domain_distance"], rows, self._rounded(answers.novelty.tolist()))
         for name, words in (("out_of_domain", strange), ("warning", unknown)):
             for g, why in words.items():
                 found[name][rows[g]] = why
@@ -198,15 +216,19 @@ class Predictor:
             if change.row - start in good:
                 found["standardized"][change.row - start] = change.after
                 n_changed += 1
-        counts = len(unknown), len(strange), len(nothing), n_changed
-        return PredictedRows(found, rejects, *counts)
+        counts += RowCounts(
+            unknown_labels=len(unknown.keys() - set(nothing)), out_of_domain=len(strange),
+            unanswered=len(nothing), changed=n_changed,
+        )  # fmt: skip
+        return PredictedRows(found, rejects, counts)
 
     def _neighbor_values(self, found: Neighbors) -> dict[str, list[Any]]:
         """Return the columns of neighbors: their ids or positions, similarities and targets."""
-        names = found.positions if found.ids is None else found.ids
+        names: Any = found.positions if found.ids is None else found.ids
+        names = np.where(found.positions < 0, None, names)
         columns: list[list[Any]] = []
         for i in range(found.positions.shape[1]):
-            columns += [names[:, i].tolist(), found.similarities[:, i].tolist()]
+            columns += [names[:, i].tolist(), _known(found.similarities[:, i].tolist())]
             if found.smiles is not None:
                 columns.append(found.smiles[:, i].tolist())
             own = found.targets[:, i].reshape(len(names), -1)
@@ -227,11 +249,6 @@ def _put(column: list[Any], rows: list[int], values: list[Any]) -> None:
         return
     for row, value in zip(rows, values, strict=True):
         column[row] = value
-
-
-def _all_new(novelty: Floats | None) -> list[int]:
-    """Return the positions of graphs that have nothing in common with the training graphs."""
-    return [] if novelty is None else np.flatnonzero(novelty >= ALL_NEW).tolist()
 
 
 def _known(values: list[Any]) -> list[Any]:
@@ -306,3 +323,88 @@ def valid_rows(model: Any, table: GraphTable) -> tuple[Ints, list[Reject]]:
     refused = [Reject(table.start + row, table.ids[row], why) for row, why in rows.items()]
     rejects = sorted([*table.rejects, *refused], key=lambda reject: reject.row)
     return np.setdiff1d(np.arange(len(table.graphs)), list(faults)), rejects
+
+
+# ---------------------------------------------------------------------- table by table
+
+
+def predict_rows(
+    predictor: Predictor, tables: Iterator[GraphTable], n_jobs: int | None = None
+) -> Iterator[PredictedRows]:
+    """Predict table by table, molecules by several processes.
+
+    Rows that fit in one table are not worth the start of a process.
+    """
+    n_processes = joblib.effective_n_jobs(n_jobs)
+    if n_processes == 1 or not isinstance(tables, GraphTables) or not tables.independent:
+        predictor.model.set_params(n_jobs=n_jobs)
+        yield from map(predictor.predict, tables)
+        return
+    chunks, reader = tables.chunks(), tables.reader
+    first = next(chunks)
+    if tables.chunk_size is None or len(first.rows) < tables.chunk_size:
+        yield predictor.predict(reader.read(first))
+        return
+    predictor.model.set_params(n_jobs=1)
+    pool = WorkerPool(n_processes, start_task, (partial(_predict_chunk, predictor, reader),))
+    try:
+        yield from in_order(
+            lambda chunk: pool.submit(run_task, chunk), chain([first], chunks), 2 * n_processes
+        )
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def in_order(
+    submit: Callable[[Item], Future[Result]], items: Iterable[Item], most: int
+) -> Iterator[Result]:
+    """Yield the results of submitted items in the order of the items, at most so many ahead.
+
+    Items are taken in a thread, so that a result need not wait for the next item of a slow pipe.
+    """
+    waiting: Queue[Future[Result] | None] = Queue(most)
+    stopped = Event()
+
+    def feed() -> None:
+        try:
+            for item in items:
+                if stopped.is_set():
+                    return
+                waiting.put(submit(item))
+        except BaseException as error:  # raised again where results are taken
+            failed: Future[Result] = Future()
+            failed.set_exception(error)
+            waiting.put(failed)
+        waiting.put(None)
+
+    Thread(target=feed, daemon=True).start()
+    try:
+        while (future := waiting.get()) is not None:
+            yield future.result()
+    finally:
+        stopped.set()
+        while not waiting.empty():  # so that the thread does not wait for a place
+            waiting.get()
+
+
+def count_rows(place: str) -> int | None:
+    """Count the rows of a file by its lines, to show progress; None where lines are not rows."""
+    path = Path(place)
+    suffixes = [each.lower() for each in path.suffixes if each.lower() != ".gz"]
+    format = SUFFIXES.get(suffixes[-1]) if suffixes else None
+    if not path.is_file() or format not in _LINES:
+        return None
+    try:
+        with open_unpacked(path) as (stream, _):
+            blocks = iter(lambda: stream.read(BLOCK), b"")
+            return sum(block.count(b"\n") for block in blocks) - (format in _WITH_HEADER)
+    except DAMAGE:  # reported where the rows are read
+        return None
+
+
+# ---------------------------------------------------------------------- in worker processes
+
+
+def _predict_chunk(predictor: Predictor, reader: ChunkReader, chunk: RowChunk) -> PredictedRows:
+    """Predict rows that are not read yet."""
+    return predictor.predict(reader.read(chunk))

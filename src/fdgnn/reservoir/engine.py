@@ -25,7 +25,7 @@ _NO_STATES = np.empty((0, 0, 0))
 _NO_DEGREES = np.empty(0)
 _ALL_BLOCKS = -1
 FEW_VERTICES = 512  # of all graphs together: as many as have their states in cache
-FEW_STATES = 2**20  # vertices times neurons, about a millisecond: threads save less than they take
+FEW_STATES = 2**20  # vertices times units, about a millisecond: threads save less than they take
 
 
 class Outputs(NamedTuple):
@@ -45,7 +45,7 @@ class Outputs(NamedTuple):
 
 
 def contractions(reservoir: DeepReservoir, graphs: GraphBatch) -> Floats:
-    """``rho(|W_H|) rho(|A|)``, (n_layers, n_graphs); below 1 a graph is certified."""
+    """Return ``rho(|W_H|) rho(|A|)``, (n_layers, n_graphs); below 1 a graph is certified."""
     return reservoir.radii[:, None] * graphs.spectral_radii
 
 
@@ -121,7 +121,7 @@ def solve_few(
 ) -> list[Outputs | None]:
     """Embed a few graphs by several reservoirs, all in one call: most of their time is in calls.
 
-    The reservoirs know the same labels. Results are those of `solve_counted`, or None for a
+    The reservoirs have the same labels. Results are those of `solve_counted`, or None for a
     reservoir by which not all graphs are certified.
     """
     from fdgnn.kernels import solve_few
@@ -141,7 +141,7 @@ def solve_few(
 
 
 def _finite(found: Outputs) -> Outputs:
-    """Refuse graphs whose states have a sum that is not finite."""
+    """Raise GraphError if a sum of states is not finite."""
     if not np.isfinite(found.pooled).all():
         checks.check_finite(found.pooled.sum(axis=(0, 2)), "the sum of its states")
     return found
@@ -213,14 +213,14 @@ Solver = Literal["auto", "paper"]
 
 
 class Embedding(NamedTuple):
-    """Pooled states of a batch, and how the iteration ended.
+    """Pooled states of a batch, with iterations and residuals.
 
-    ``pooled[i, g]`` is the sum of layer i's states over the vertices of graph g.
-    `n_iter` and `residual` say how each layer ended on each graph. For the paper's iteration they
-    are its steps and the distance of the last two states. For a certified graph under
-    ``solver="auto"`` they are the steps of its slowest cycle of neurons and a bound of the
-    distance of that cycle to the fixed point.
-    Which graphs are certified to have one fixed point, `contractions` tells.
+    ``pooled[i, g]`` is the sum of layer i's states over the vertices of graph g. `n_iter` and
+    `residual` are the number of iterations and the last change of each layer on each graph. For the
+    paper's iteration they are its steps and the distance of the last two states. For a certified
+    graph with ``solver="auto"`` they are the steps of its slowest cycle of units and a bound on the
+    distance of the cycle from the fixed point. `contractions` determines which graphs are certified
+    to have one fixed point.
     """
 
     pooled: Floats  # (n_layers, n_graphs, H), layers as asked for

@@ -39,14 +39,14 @@ _LARGEST_SINGLE = 1e30  # states are not computed in float32 if a weight or a su
 
 
 class Connections(NamedTuple):
-    """A matrix with C entries per row: neuron h reads ``sources[h]`` with ``values[h]``."""
+    """A matrix with C entries per row: unit h reads ``sources[h]`` with ``values[h]``."""
 
     sources: npt.NDArray[np.int32]  # (H, C), ascending in each row
     values: Floats  # (H, C)
     n_sources: int
 
     def matrix(self) -> sp.csr_array:
-        """Return the same as a sparse matrix (H, n_sources), which shares the weights."""
+        """Return the connections as a sparse matrix (H, n_sources), which shares the weights."""
         H, C = self.sources.shape
         indptr = np.arange(0, H * C + 1, C)
         return sp.csr_array(
@@ -86,10 +86,9 @@ class Weights(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DeepReservoir:
-    """A stack of layers, and the labels that its first layer knows; read-only.
+    """A stack of layers, and the labels of its first layer; read-only.
 
-    What follows from the weights alone (radii, schedules) is computed when it is first asked for,
-    and kept.
+    Radii and schedules, which follow from the weights, are computed on first use and cached.
 
     Parameters
     ----------
@@ -165,7 +164,7 @@ class DeepReservoir:
 
     @property
     def n_units(self) -> int:
-        """H, neurons per layer."""
+        """H, the number of units per layer."""
         return int(self.weights.bias.shape[1])
 
     @cached_property
@@ -207,7 +206,7 @@ class DeepReservoir:
 
     @property
     def largest_recurrent(self) -> float:
-        """The largest absolute weight between neurons of a layer."""
+        """The largest absolute weight between units of a layer."""
         return self._facts[1]
 
     @property
@@ -301,7 +300,7 @@ def draw_reservoir(
 
 
 def _check_weights(largest: float, degree: float) -> None:
-    """Refuse weights that cannot be computed with: a k next to zero makes them very large."""
+    """Reject weights that cannot be computed with: a k next to zero makes them very large."""
     if MAX_NUMBER.is_below(largest):
         raise GraphError(
             f"k, the reservoir's degree, is {degree:g}, so that its recurrent weights would be "
@@ -313,7 +312,7 @@ def _check_weights(largest: float, degree: float) -> None:
 def _draw_cycles(
     config: ReservoirConfig, n_inputs: int, seed: np.random.SeedSequence, k: float
 ) -> Weights:
-    """Weights of neurons with one connection each way."""
+    """Draw weights of units with one connection from the input and one from the layer."""
     from fdgnn.kernels import draw_layers
 
     drawn = draw_layers(
@@ -336,7 +335,7 @@ def _draw_cycles(
 def _draw_wiring(
     config: ReservoirConfig, n_inputs: int, seed: np.random.SeedSequence, k: float
 ) -> Weights:
-    """The same for any number of connections."""
+    """Draw the weights for any number of connections."""
     L, H, C = config.n_layers, config.n_units, config.n_connections
     sizes = [n_inputs] + [H] * (L - 1)
     inputs = [_connect(stream(seed, i, Matrix.INPUT), H, n, C) for i, n in enumerate(sizes)]

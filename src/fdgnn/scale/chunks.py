@@ -7,7 +7,6 @@ another setting has other chunks.
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 import sys
 import time
@@ -19,7 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from fdgnn.arrays import Array, offsets_of
+from fdgnn.arrays import Array, Floats, offsets_of
 from fdgnn.checkpoints import Checkpoints
 from fdgnn.context import Context
 from fdgnn.datasets.rows import GraphTable, Reject
@@ -31,7 +30,6 @@ from fdgnn.graphs import GraphBatch
 from fdgnn.linear.passes import Chunks, SparseRows, Sums
 from fdgnn.records import Record, cached_property
 from fdgnn.scale.shards import Shard, ShardRequest
-from fdgnn.scale.statistics import GraphStatistics
 from fdgnn.scale.workers import Workers
 from fdgnn.schema import InputSchema
 from fdgnn.threads import one_blas_thread
@@ -41,6 +39,93 @@ Result = TypeVar("Result")
 MOST_REPEATED = 255  # counts up to this one are kept as so many ones
 _SECONDS_BETWEEN_LINES = 10.0
 _STRIPS = 16  # chunks are added up in so many sums, whoever does it: bitwise the same
+
+
+class GraphStatistics(Record, frozen=True, kw_only=True):
+    """Statistics of graphs, which add over chunks.
+
+    They have the attributes of a `GraphBatch` by which encoders are drawn.
+    """
+
+    n_graphs: int
+    directed: bool
+    labels: list[int | str] | None
+    n_features: int | None
+    has_edge_labels: bool
+    has_weights: bool
+    whole_weights: bool
+    degree_sum: float  # of the largest neighborhood of each graph
+    largest_degree: float
+
+    @classmethod
+    def of(cls, graphs: GraphBatch) -> GraphStatistics:
+        """Return the statistics of a batch."""
+        weights = graphs.weights
+        return cls(
+            n_graphs=len(graphs),
+            directed=graphs.directed,
+            labels=None if graphs.label_values is None else graphs.label_values.tolist(),
+            n_features=None if graphs.features is None else graphs.features.shape[1],
+            has_edge_labels=graphs.edge_label_codes is not None,
+            has_weights=weights is not None,
+            whole_weights=weights is None or bool((weights == np.round(weights)).all()),
+            degree_sum=float(graphs.max_degrees.sum()),
+            largest_degree=graphs.largest_degree,
+        )
+
+    def __add__(self, other: GraphStatistics) -> GraphStatistics:
+        labels = None
+        if self.labels is not None and other.labels is not None:
+            labels = sorted({*self.labels, *other.labels})
+        return GraphStatistics(
+            n_graphs=self.n_graphs + other.n_graphs,
+            directed=self.directed,
+            labels=labels,
+            n_features=self.n_features,
+            has_edge_labels=self.has_edge_labels or other.has_edge_labels,
+            has_weights=self.has_weights or other.has_weights,
+            whole_weights=self.whole_weights and other.whole_weights,
+            degree_sum=self.degree_sum + other.degree_sum,
+            largest_degree=max(self.largest_degree, other.largest_degree),
+        )
+
+    def __len__(self) -> int:
+        return self.n_graphs
+
+    @property
+    def average_degree(self) -> float:
+        """The mean over graphs of the largest neighborhood."""
+        return self.degree_sum / self.n_graphs
+
+    @property
+    def label_values(self) -> Array | None:
+        """All vertex labels, sorted."""
+        return None if self.labels is None else np.array(self.labels)
+
+    @property
+    def features(self) -> Floats | None:
+        """No rows of features, but as many columns as vertices have."""
+        return None if self.n_features is None else np.empty((0, self.n_features))
+
+    @property
+    def edge_label_codes(self) -> Array | None:
+        """An empty array if edges have labels."""
+        return np.empty(0, dtype=np.int32) if self.has_edge_labels else None
+
+    @property
+    def edge_label_values(self) -> Array | None:
+        """None, because labels of edges are not counted, so new ones are not reported."""
+        return None
+
+    @property
+    def weights(self) -> Floats | None:
+        """An empty array if arcs have weights."""
+        return np.empty(0) if self.has_weights else None
+
+    @property
+    def descriptors(self) -> None:
+        """None: descriptors are not read out of core."""
+        return None
 
 
 class ChunkReport(Record, frozen=True, kw_only=True):
@@ -93,7 +178,7 @@ class Chunk:
 
 
 def save_chunk(store: Checkpoints, number: int, table: GraphTable) -> ChunkReport:
-    """Keep a table as a chunk; its report, the last that is written, says that it is there."""
+    """Save a table as a chunk; its report is written last, and marks it as complete."""
     graphs, rejects = table.graphs, [(r.row, str(r.id), r.reason) for r in table.rejects]
     arrays: dict[str, Any] = _target_arrays(table)
     if graphs is not None and len(graphs):
@@ -143,7 +228,7 @@ def _target_arrays(table: GraphTable) -> dict[str, Array]:
 
 @dataclass(frozen=True)
 class Block:
-    """A piece of work: every so-manieth chunk of a shard, from one on."""
+    """Every `stride`-th chunk of a shard, beginning with chunk `first`: one task of a worker."""
 
     shard: Shard
     first: int = 0
@@ -151,11 +236,11 @@ class Block:
 
 
 def parse_block(
-    request: ShardRequest, folder: Path, told: Callable[[int], None] | None, block: Block
+    request: ShardRequest, folder: Path, told: Callable[[], Any] | None, block: Block
 ) -> tuple[list[Chunk], int]:
     """Read the chunks of a block that are not there; return all, and how many are new.
 
-    `told` is called with the number of rows of each chunk.
+    `told` is called after each chunk.
     """
     store = Checkpoints(folder / "parsed", block.shard, request)
     whole = f"chunks {block.first} of {block.stride}"
@@ -182,7 +267,7 @@ def parse_block(
                 n_new += 1
             found.append(Chunk(block.shard.path, store, report))
             if told is not None:
-                told(report.n_rows)
+                told()
     store.save_record(whole, [chunk.report.number for chunk in found])
     return found, n_new
 
@@ -250,7 +335,7 @@ class ChunkedGraphs:
         return np.concatenate(some), np.concatenate(known)
 
     def encoded(self, encoder: Encoder, expansion: RandomExpansion | None) -> ChunkedFeatures:
-        """Return the features of the graphs, expanded if need be."""
+        """Return the features of the graphs, expanded if the model has an expansion."""
         width = encoder.n_features_out if expansion is None else len(expansion.projection_)
         assert width is not None
         return ChunkedFeatures(self, _Loader(encoder, expansion, self.folder), width)
@@ -305,7 +390,7 @@ class _Loader:
         if not self.sparse:
             X = self.encoder.encode(chunk.graphs(), n_jobs=1).features[0]
             return np.asarray(expanded(X, self.expansion))
-        store = Checkpoints(self.folder / "encoded", chunk.store.contents, self._fingerprint)
+        store = Checkpoints(self.folder / "encoded", chunk.store.contents, self._contents)
         key = str(chunk.report.number)
         found = store.load(key)
         if found is not None:
@@ -318,26 +403,15 @@ class _Loader:
         return rows
 
     @cached_property
-    def _fingerprint(self) -> str:
+    def _contents(self) -> tuple[Any, ...]:
         """The same for encoders that make equal features of graphs."""
         assert isinstance(self.encoder, LabelCounts)
-        ours = ("random_state", "n_jobs", "handle_unknown")
-        parameters = {
-            name: value
-            for name, value in self.encoder.get_params(deep=False).items()
-            if name not in ours
-        }
-        facts, labels = self.encoder.facts(), ("vocabulary", "arc_vocabulary")
+        parameters, facts = self.encoder.get_params(deep=False), self.encoder.facts()
+        for name in ("random_state", "n_jobs", "handle_unknown"):
+            parameters.pop(name, None)
+        labels = ("vocabulary", "arc_vocabulary")
         own = {n: getattr(facts, n) for n in facts.__struct_fields__ if n not in labels}
-        about = repr(
-            (
-                type(self.encoder).__name__,
-                sorted(parameters.items()),
-                own,
-                self.encoder.graph_kind_.vertices,
-            )
-        )
-        return hashlib.sha256(about.encode()).hexdigest()
+        return type(self.encoder).__name__, parameters, own, self.encoder.graph_kind_.vertices
 
 
 def sparse_rows(X: Any) -> SparseRows:
@@ -397,7 +471,7 @@ class ChunkedFeatures(Chunks):
         return min(_STRIPS, len(self._chunks))
 
     def _over(self, function: Callable[[Any], Result], rows: Sequence[Array]) -> Iterator[Result]:
-        """Yield what a function says of each strip: of some chunks with their rows of arrays."""
+        """Yield the results of a function for each strip: some chunks with their rows of arrays."""
         parts = [slice(a, b) for a, b in zip(self._ends[:-1], self._ends[1:], strict=True)]
         work = [
             (chunk, [each[own] for each in rows])

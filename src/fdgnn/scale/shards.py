@@ -9,7 +9,7 @@ from gzip import GzipFile
 from pathlib import Path
 from typing import Any
 
-from fdgnn import places
+from fdgnn import files
 from fdgnn.datasets import iter_graphs
 from fdgnn.datasets.files import DAMAGE, fetched_shard, shard_places, split_name
 from fdgnn.datasets.rows import GraphTables
@@ -18,6 +18,7 @@ from fdgnn.files import expanduser
 from fdgnn.schema import InputSchema
 
 _BEGINNING = 2**20  # bytes of text by which rows are guessed
+_LEFT_OPEN = ("format", "target", "numeric", "id_column", "smiles_column", "strict")  # by a schema
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Shard:
 
 def is_many(data: str) -> bool:
     """Return whether a user names many files at once, or a place elsewhere."""
-    return places.is_url(data) or places.is_pattern(data)
+    return files.is_url(data) or files.is_pattern(data)
 
 
 def find_shards(data: str) -> list[Shard]:
@@ -42,8 +43,8 @@ def find_shards(data: str) -> list[Shard]:
         There is none.
     """
     try:
-        found = shard_places(data if places.is_url(data) else str(expanduser(data)))
-        return [Shard(whole, places.stamp_of(whole)) for whole in map(places.absolute, found)]
+        found = shard_places(data if files.is_url(data) else str(expanduser(data)))
+        return [Shard(whole, files.stamp_of(whole)) for whole in map(files.absolute, found)]
     except FileNotFoundError as error:
         raise DatasetNotFoundError(f"{data}: there is no such file") from error
     except OSError as error:
@@ -51,12 +52,12 @@ def find_shards(data: str) -> list[Shard]:
 
 
 def rows_about(shards: Sequence[Shard]) -> int | None:
-    """Guess how many rows shards have, from the beginning of the first; None if it is no text.
+    """Estimate the number of rows in shards by the first one; None if it is not text.
 
     It is for showing the time left, so that an error of some percent does no harm.
     """
     first = Path(shards[0].path)
-    if places.is_url(shards[0].path) or split_name(first.name)[1] in (".parquet", ".arrow"):
+    if files.is_url(shards[0].path) or split_name(first.name)[1] in (".parquet", ".arrow"):
         return None
     try:
         with first.open("rb") as file:
@@ -71,7 +72,7 @@ def rows_about(shards: Sequence[Shard]) -> int | None:
 
 @dataclass(frozen=True)
 class ShardRequest:
-    """The way in which rows of shards are read, the same for all of them.
+    """Options by which the rows of all shards are read.
 
     Attributes
     ----------
@@ -89,11 +90,13 @@ class ShardRequest:
 
     @contextmanager
     def open(self, shard: Shard) -> Iterator[GraphTables]:
-        """Open a shard, whose rows are read as those of the others."""
+        """Open a shard, whose rows are read like those of the others."""
         try:
             with fetched_shard(shard.path) as place:
-                own = {} if self.schema is None else _left_open(self.options)
-                options = own or dict(self.options)
+                options = dict(self.options)
+                if self.schema is not None:
+                    own = {name: options[name] for name in _LEFT_OPEN if name in options}
+                    options = own or options
                 found = iter_graphs(place, like=self.schema, chunk_size=self.n_rows, **options)
                 if not isinstance(found, GraphTables):
                     raise DatasetFormatError(
@@ -115,9 +118,3 @@ class ShardRequest:
                 if table.schema is not None:
                     return replace(self, schema=table.schema)
         raise DatasetFormatError(f"{shard.path}: none of its rows can be used")
-
-
-def _left_open(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options that a schema leaves open."""
-    kept = ("format", "target", "numeric", "id_column", "smiles_column", "strict")
-    return {name: options[name] for name in kept if name in options}

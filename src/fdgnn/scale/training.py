@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,11 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 from msgspec.structs import replace as replace_fields
 from sklearn.base import is_classifier
 
-from fdgnn.arrays import Array, Floats
+from fdgnn.arrays import Floats
 from fdgnn.checkpoints import Checkpoints
 from fdgnn.context import Context
 from fdgnn.datasets.rows import GraphTable, Reject
@@ -28,16 +30,17 @@ from fdgnn.evaluation.record import (
     FoldResult,
     ModelDescription,
 )
-from fdgnn.evaluation.scores import machine, target_scores, versions
+from fdgnn.evaluation.scores import provenance, target_scores
 from fdgnn.exceptions import DatasetFormatError, GraphError
 from fdgnn.fitting import BaseModel, FitTask, fit_model
 from fdgnn.folds import MANY_GRAPHS, N_FOLDS, TRAIN, choice_folds, salt_of, signature_folds
 from fdgnn.graphs.converters import as_batch
 from fdgnn.linear import Ridge
+from fdgnn.linear.passes import least_bytes
 from fdgnn.linear.path import MANY
 from fdgnn.metrics import OF_NUMBERS, default_scoring, named_scoring
+from fdgnn.options import TrainingOptions
 from fdgnn.scale.chunks import Block, Chunk, ChunkedGraphs, parse_block, save_chunk
-from fdgnn.scale.plan import MemoryPlan, plan_memory, workers_for
 from fdgnn.scale.shards import Shard, ShardRequest, rows_about
 from fdgnn.scale.workers import Workers
 from fdgnn.schema import TaskName
@@ -47,6 +50,84 @@ from fdgnn.tasks import table_targets
 from fdgnn.threads import one_blas_thread
 
 _TOO_MANY = 2**40  # graphs for a kernel matrix, so that all readouts are linear
+LEAST_ROWS, MOST_ROWS = 1_000, 10_000  # of a chunk
+_READERS = 3  # processes for which the rows of a chunk are planned; more of them need more memory
+_PROCESS = 150_000_000  # bytes of a process before it has read anything, with its libraries
+_ROW = 20_000  # bytes of a row while it is read, about: a molecule as Python objects
+
+
+# ---------------------------------------------------------------------- memory
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """Sizes that follow from the memory that is allowed.
+
+    Attributes
+    ----------
+    total : int
+        Bytes in all processes together.
+    n_rows : int
+        Rows of a chunk, which a process reads at once. It does not depend on `n_jobs`, and so the
+        order of sums does not either.
+    n_processes : int
+        Processes that may read and encode at the same time: `n_jobs`, or as many as fit.
+    solver : int
+        Bytes of the solver's vectors and sums.
+    cache : int
+        Bytes in which encoded chunks are kept; others are read again in each pass.
+    """
+
+    total: int
+    n_rows: int
+    n_processes: int
+    solver: int
+    cache: int
+
+
+def plan_memory(
+    asked: str | None, context: Context, n_columns: int = DEFAULT_FEATURES
+) -> MemoryPlan:
+    """Share the memory that is allowed; raise ValueError if it is too little.
+
+    First all processes read and encode, then one of them solves. Half of what is left beside the
+    libraries is for the solver, or as much as it needs, and the rest for chunks.
+    """
+    if asked is None:
+        total = int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")) // 2
+    else:
+        total = memory_of(asked)
+    left, needed = total - _PROCESS, least_bytes(n_columns)  # beside this process
+    for_rows = left // _READERS - _PROCESS
+    n_rows = min(MOST_ROWS, max(LEAST_ROWS, for_rows // (2 * _ROW)))
+    n_fitting = left // (_PROCESS + n_rows * 2 * _ROW)
+    if n_fitting < 1 or left < needed:
+        least = _PROCESS + max(_PROCESS + LEAST_ROWS * 2 * _ROW, needed)
+        raise ValueError(
+            f"`memory`: reading and the solver need {least / 1e6:.0f} MB at least; allow more"
+        )
+    n_processes = min(int(joblib.effective_n_jobs(context.n_jobs)), n_fitting)
+    solver = max(needed, left // 2)
+    return MemoryPlan(total, n_rows, n_processes, solver, left - solver)
+
+
+def memory_of(text: str) -> int:
+    """Read an amount of memory such as 2GB, in bytes."""
+    units = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+    found = re.fullmatch(r"([\d.]+) *([KMG]I?B)", text.strip().upper())
+    try:
+        number = 0 if found is None else int(float(found[1]) * units[found[2]])
+    except ValueError:  # such as 1.2.3
+        number = 0
+    if number <= 0:
+        raise ValueError(f"`memory`: expected an amount such as 2GB or 500MB, got {text!r}")
+    return number
+
+
+def check_trainable(options: TrainingOptions) -> None:
+    """Raise ValueError for models that are not trained out of core, before anything is read."""
+    if options.model == "union":
+        raise ValueError("model 'union' cannot be trained out of core; choose auto, wl or paper")
 
 
 # ---------------------------------------------------------------------- reading
@@ -74,19 +155,17 @@ class ReadShards:
         """Return the targets of all graphs; without `task`, its kind is inferred."""
         columns = [self.graphs.target(number) for number in range(len(names))]
         if len(names) == 1:
-            table = self._table(columns[0][0])
+            y = columns[0][0]
         else:
             y = np.full((len(self.graphs), len(names)), None, dtype=object)
             for column, (values, known) in zip(y.T, columns, strict=True):
                 column[known] = values.tolist()
-            table = self._table(y, names)
+        graphs: Any = self.graphs
+        several = names if len(names) > 1 else ()
+        table = GraphTable(graphs, y, (), np.arange(len(y)), targets=several)
         _, targets = table_targets(table, task)
         targets.check_learnable()
         return targets
-
-    def _table(self, y: Array, names: tuple[str, ...] = ()) -> GraphTable:
-        graphs: Any = self.graphs
-        return GraphTable(graphs, y, (), np.arange(len(y)), targets=names)
 
 
 def read_shards(
@@ -104,17 +183,20 @@ def read_shards(
     # Each block goes through the lines of its whole shard, so there are no more than readers.
     stride = min(-(-4 * workers.n_readers // len(shards)), workers.n_readers)
     blocks = [Block(shard, first, stride) for shard in shards for first in range(stride)]
-    progress = _Progress(rows_about(shards), folder, request.n_rows, context)
+    new_rows = _new_rows(folder / "parsed", request.n_rows)
+    shown = context.track(new_rows, rows_about(shards), "rows read", size=int)
+    look = partial(next, shown)
+    look()
     here = workers.client is None and min(workers.n_processes, len(blocks)) == 1
-    parse = partial(parse_block, resolved, folder, progress.add if here else None)
-    found = list(workers.run(parse, blocks, progress.look))
+    parse = partial(parse_block, resolved, folder, look if here else None)
+    found = list(workers.run(parse, blocks, look))
+    look()
     numbered = [
         (shards.index(block.shard), chunk.report.number, chunk)
         for block, (chunks, _) in zip(blocks, found, strict=True)
         for chunk in chunks
     ]
     chunks = [chunk for *_, chunk in sorted(numbered, key=lambda each: each[:2])]
-    progress.end(sum(chunk.report.n_rows for chunk in chunks))
     graphs = _chunked(chunks, resolved, folder, plan, workers, context)
     n_new = sum(new for _, new in found)
     return ReadShards(graphs, chunks, n_new, time.perf_counter() - start)
@@ -144,43 +226,13 @@ def _chunked(
     )
 
 
-class _Progress:
-    """Rows as they are read, their rate, and the time left for about as many as there are."""
-
-    def __init__(
-        self, n_rows: int | None, folder: Path, rows_of_chunk: int, context: Context
-    ) -> None:
-        self._folder, self._rows_of_chunk = folder / "parsed", rows_of_chunk
-        self._n, self._new = 0, 0
-        self._before = self._n_files()
-        self._shown = context.track(self._each(), n_rows, "rows read", size=int)
-
-    def _each(self) -> Iterator[int]:
-        while True:
-            yield self._new
-
-    def _n_files(self) -> int:
-        return sum(1 for _ in self._folder.glob("*.npz"))
-
-    def add(self, n_rows: int) -> None:
-        """Show that some more rows were read."""
-        self.to(self._n + n_rows)
-
-    def look(self) -> None:
-        """Show how many rows the chunks have that other processes have written by now."""
-        self.to((self._n_files() - self._before) * self._rows_of_chunk)
-
-    def to(self, n_rows: int) -> None:
-        """Show how many rows were read."""
-        if n_rows > self._n:
-            self._new, self._n = n_rows - self._n, n_rows
-            next(self._shown)
-
-    def end(self, n_rows: int) -> None:
-        """Show that all rows were read."""
-        self.to(n_rows)
-        self._new = 0
-        next(self._shown)
+def _new_rows(parsed: Path, rows_of_chunk: int) -> Iterator[int]:
+    """Yield about how many rows were read since the last time, by the chunks that were written."""
+    before = None
+    while True:
+        n = sum(1 for _ in parsed.glob("*.npz"))
+        yield 0 if before is None else (n - before) * rows_of_chunk
+        before = n
 
 
 # ---------------------------------------------------------------------- training
@@ -198,7 +250,8 @@ def train_on_shards(model: Any, graphs: ChunkedGraphs, targets: Targets) -> Eval
     model._begin(graphs)
     folds = folds_of(graphs, targets, model.seed_)
     weights = targets.weights(None, model.class_weight)
-    task = FitTask(targets, folds[None], model._metric(targets), weights)
+    metric = model._metric(targets)
+    task = FitTask(targets, folds[None], metric, weights, model._by_squares(metric))
     bases = model._base_models(model._graph_kind, _TOO_MANY, model.seed_)
     check_supported(bases, graphs)
     source: Any = graphs
@@ -257,8 +310,7 @@ def _evaluation(model: Any, targets: Targets, predictions: Floats, n_graphs: int
         ),
         targets=target_scores(None, NestedPredictions(targets, tested, predictions[None]), chosen),
         folds=[FoldResult(n_train=n_graphs - len(targets), n_test=len(targets))],
-        versions=versions(),
-        machine=machine(),
+        **provenance(),
     )
 
 
@@ -270,21 +322,21 @@ def fit_batches(
     work_dir: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
 ) -> Any:
-    """Fit a model to graphs that need not be in memory all at once.
+    """Fit a model to batches of graphs that need not fit in memory together.
 
-    Alpha is chosen, and probabilities are learned, by out-of-fold predictions, as by
-    ``fdgnn fit --memory``. The readouts are linear.
+    The regularization strength and probabilities are learned by out-of-fold predictions, as with
+    ``fdgnn fit --memory``. Readouts are linear.
 
     Parameters
     ----------
     model : estimator such as FDGNNClassifier
-        Or an ``AutoGraphClassifier`` or ``AutoGraphRegressor``. It is fitted, and returned.
+        The model to fit, also an ``AutoGraphClassifier`` or ``AutoGraphRegressor``. It is returned.
     batches : iterable of (graphs, y)
-        It is gone through once; batches are kept as files.
+        It is read once; batches are saved to files.
     memory : str, optional
         Such as "2GB"; by default half of the machine's.
     work_dir : path, optional
-        Where batches are kept while the model is trained; by default a temporary folder.
+        Folder for batches while the model is trained; by default a temporary folder.
     n_jobs : int, optional
         Threads and processes.
 
@@ -315,13 +367,11 @@ def fit_batches(
         if not any(chunk.n_graphs for chunk in chunks):
             raise GraphError("no graphs: there is nothing to fit to")
         request = ShardRequest(schema=schema)
-        with workers_for(None, plan, context) as workers:
+        with Workers.of(None, plan.n_processes, context) as workers:
             whole = _chunked(chunks, request, folder, plan, workers, context)
             read = ReadShards(whole, chunks, len(chunks), 0.0)
-            targets = read.targets(("y",), _task_of(model))
+            targets = read.targets(
+                ("y",), "classification" if is_classifier(model) else "regression"
+            )
             train_on_shards(model, whole, targets)
     return model
-
-
-def _task_of(model: Any) -> TaskName:
-    return "classification" if is_classifier(model) else "regression"

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, Future, wait
+from concurrent.futures import Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
+import joblib
+
+from fdgnn.context import Context, connected
 from fdgnn.exceptions import StudyError
-from fdgnn.threads import interruptible_threads
-from fdgnn.workers import WorkerPool
+from fdgnn.threads import interruptible_threads, one_blas_thread
+from fdgnn.workers import WorkerPool, run_task, start_task
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -20,8 +24,9 @@ Result = TypeVar("Result")
 _SECONDS_BETWEEN_LOOKS = 1.0
 
 
-def _nothing() -> None:
-    pass
+def _call(function: Callable[[Item], Result], item: Item) -> Result:
+    with one_blas_thread():
+        return function(item)
 
 
 @dataclass(frozen=True)
@@ -58,18 +63,39 @@ class Workers:
                 "share by `work_dir`"
             )
 
+    @classmethod
+    @contextmanager
+    def of(cls, cluster: str | None, n_processes: int, context: Context) -> Iterator[Self]:
+        """Return this machine, or the Dask cluster with this address, as long as it is needed."""
+        if cluster is None:
+            yield cls(n_processes, int(joblib.effective_n_jobs(context.n_jobs)))
+            return
+        with connected(cluster, context, n_workers=1) as client:
+            yield cls(client=client)
+
     def run(
         self,
         function: Callable[[Item], Result],
         items: Sequence[Item],
-        watch: Callable[[], None] = _nothing,
+        watch: Callable[[], None] = lambda: None,
     ) -> Iterator[Result]:
-        """Yield the results of items in their order, by processes; `watch` is called meanwhile."""
-        if self.client is None and min(self.n_processes, len(items)) <= 1:
-            yield from map(function, items)
-            return
-        with self._pool(min(self.n_processes, len(items))) as pool:
-            yield from self._in_order([pool.submit(function, item) for item in items], watch)
+        """Yield the results of items in their order, by processes; `watch` is called meanwhile.
+
+        The function is sent to each process of this machine once.
+        """
+        n = min(self.n_processes, len(items))
+        if self.client is not None:
+            pool, call = self.client.get_executor(pure=False), partial(_call, function)
+            yield from self._in_order([pool.submit(call, item) for item in items], watch)
+        elif n <= 1:
+            yield from map(partial(_call, function), items)
+        else:
+            with WorkerPool(n, start_task, (function,)) as pool:
+                try:
+                    yield from self._in_order([pool.submit(run_task, i) for i in items], watch)
+                except BaseException:
+                    pool.shutdown(wait=True, cancel_futures=True)
+                    raise
 
     def over(self, function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
         """Yield the results of items in their order, by threads, which share this memory."""
@@ -80,18 +106,6 @@ class Workers:
         else:
             with interruptible_threads(min(self.n_threads, len(items))) as pool:
                 yield from pool.map(function, items)
-
-    @contextmanager
-    def _pool(self, n: int) -> Iterator[Executor]:
-        if self.client is not None:
-            yield self.client.get_executor(pure=False)
-            return
-        with WorkerPool(n, _nothing, ()) as pool:
-            try:
-                yield pool
-            except BaseException:
-                pool.shutdown(wait=True, cancel_futures=True)
-                raise
 
     def _in_order(
         self, waiting: list[Future[Result]], watch: Callable[[], None]
@@ -111,8 +125,9 @@ class Workers:
         except Exception as error:
             if type(error).__name__ == "KilledWorker":  # of Dask, which need not be installed
                 raise StudyError(
-                    "workers of the cluster were killed again and again at the same work, perhaps "
-                    "because memory ran out; give them more, or cut the data into smaller files"
+                    "workers of the cluster were killed repeatedly by the same task, perhaps "
+                    "because memory ran out; give them more memory, or split the data into "
+                    "smaller files"
                 ) from error
             raise
         finally:

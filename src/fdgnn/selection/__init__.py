@@ -1,1 +1,1 @@
-"""Hyperparameter search, splits, and what nested cross-validation says."""
+"""Hyperparameter search, splits, and nested cross-validation."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import wraps
 from pathlib import Path
@@ -21,7 +21,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import UNUSED
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from fdgnn.arrays import Array, Floats, Ints, grouped, prefixed
@@ -36,8 +35,15 @@ from fdgnn.folds import N_FOLDS, TEST, Splitters, check_groups
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.limits import MAX_CONFIGURATIONS
-from fdgnn.metrics import OF_CLASSES, Scoring, known_scoring, named_scoring, warn_class_imbalance
-from fdgnn.parameters import Jobs, Number, Rule, check_parameters
+from fdgnn.metrics import (
+    OF_CLASSES,
+    Metric,
+    Scoring,
+    known_scoring,
+    named_scoring,
+    warn_class_imbalance,
+)
+from fdgnn.parameters import Jobs, Number, Rule, available_with, check_parameters
 from fdgnn.seeds import integer_seed, seed_sequence
 from fdgnn.selection.scoring import NestedPredictions, chosen_thresholds, scoring_of
 from fdgnn.targets import Targets, read_targets
@@ -60,92 +66,89 @@ def _of_best(method: Callable[..., Any]) -> Any:
     """Return a method of the best model, for searches whose estimator has it."""
     name = method.__name__
 
-    def is_available(search: Any) -> bool:
-        try:
-            getattr(search._base, name)
-        except AttributeError as error:
-            raise AttributeError(error.__cause__ or error) from None  # it says what to do
-        return True
+    def is_available(search: Any) -> Any:
+        return getattr(search._base, name)  # or an AttributeError that says what to do
 
     @wraps(method)
     def call(self: Any, *args: Any, **options: Any) -> Any:
         check_is_fitted(self)
         return getattr(self.best_estimator_, name)(*args, **options)
 
-    return available_if(is_available)(call)
+    return available_with(is_available, "")(call)
 
 
 @dataclass(eq=False, repr=False)
 class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Choose hyperparameters by cross-validation, then fit the model on all graphs.
 
-    What is scored is what is fitted at the end: the outputs of all random initializations are
-    averaged, then scored, with one alpha. All depths come from one pass through the deepest
-    reservoir, all folds and alphas from one embedding.
+    Scores are those of models like the final one: the outputs of all random initializations are
+    averaged and then scored, with one alpha. All depths share one pass through the deepest
+    reservoir, and all folds and alphas share one embedding.
 
     Parameters
     ----------
     estimator : estimator of this library, optional
-        It has the parameters that are not searched; an `FDGNNClassifier` of three random
-        initializations by default.
+        The model, with the parameters that are not searched; by default an `FDGNNClassifier` with
+        three random initializations.
     n_configurations : int, optional
-        How many to draw from `param_distributions`; 20 by default.
+        Number of configurations to draw from `param_distributions`; 20 by default.
     param_distributions : dict, optional
-        Lists or SciPy distributions by parameter, such as ``encoder__n_iterations``; by default
-        those of the encoder: for a reservoir the paper's, `effective_spectral_radius`,
-        `input_scaling` and `inter_layer_scaling` uniform in (0, 1). Where there is nothing to draw,
-        there is one configuration.
+        Lists or SciPy distributions by parameter, such as ``encoder__n_iterations``. The default is
+        the encoder's: for a reservoir `effective_spectral_radius`, `input_scaling` and
+        `inter_layer_scaling` uniform in (0, 1), as in the paper. If it is empty, there is one
+        configuration.
     configurations : list of dict, optional
         Given configurations, instead of random ones.
     depths : sequence of int, optional
         Depths to try with each configuration: layers of a reservoir, or iterations of WL features;
-        by default 1 to 5, where the encoder has a depth.
+        by default 1 to 5, if the encoder has a depth.
     alphas : sequence of float, optional
-        Regularization strengths to try; by default the grid of the readout.
+        Regularization strengths to try; by default the grid of the readout, of which values below a
+        tenth of the best one are not tried on more than 1,000 graphs; their scores are NaN.
     cv : int or splitter, default=5
-        Folds, in which each graph is held out exactly once.
+        Folds; each graph must be held out exactly once.
     outer_cv : int or splitter, optional
-        Repeat the selection inside each of so many outer folds: nested cross-validation, for
-        `nested_score_`. The embeddings are shared, so it costs little.
+        Outer folds of nested cross-validation, for `nested_score_`: the selection is repeated in
+        each training part. Embeddings are shared, so this costs little.
     scoring : str, callable, or list of these, optional
         "accuracy", "balanced_accuracy", "roc_auc", "average_precision", "f1" or "log_loss"; for a
         regressor "r2", "rmse", "mae" or "spearman": all folds and alphas are scored at once. Or any
-        other scikit-learn scorer that needs predictions or decision values. Errors count negative.
-        Of several the first chooses, and `cv_results_` has all. By default the estimator's own
-        scoring, or else accuracy, or R2 for a regressor; where a class has less than a tenth of the
-        graphs, it is ROC AUC, with a warning.
+        other scikit-learn scorer of predictions or decision values. Errors are negative. If there
+        are several, the first selects, and `cv_results_` has all. By default the estimator's own
+        scoring, or else accuracy, or R2 for a regressor; if a class has less than a tenth of the
+        graphs, ROC AUC, with a warning.
     random_state : int, optional
     n_jobs : int, optional
         Processes.
     verbose : int, default=0
         1 shows progress.
     work_dir : path, optional
-        A checkpoint of each base model that is fitted is kept there: the same search on the same
-        graphs, stopped and started again, resumes. `random_state` has to be given.
+        Folder for a checkpoint of each fitted base model: the same search on the same graphs
+        resumes from these. It requires a `random_state`.
 
     Attributes
     ----------
     best_estimator_ : the fitted model
     best_params_ : dict
     best_score_ : float
-        Its cross-validated score. It was chosen as the best, so it is optimistically biased.
+        Cross-validated score of the best configuration, which is optimistically biased.
     nested_score_ : float
-        With `outer_cv`: mean score on the outer folds of what was selected without them.
+        With `outer_cv`: mean score over the outer folds of the models selected without them.
     nested_scores_ : (outer_cv,)
     nested_outputs_ : (n_graphs, q)
-        With `outer_cv`: each graph's outputs by the model that was selected and fitted without its
-        outer fold; NaN where no outer fold tests a graph. `nested_score_by` scores them.
+        With `outer_cv`: outputs for each graph by the model that was selected and fitted without
+        its outer fold; NaN if no outer fold tests the graph. `nested_score_by` scores them.
     nested_folds_ : (outer_cv, n_graphs)
-        With `outer_cv`: the inner fold of each graph, -1 where the outer fold tests it, and -2
-        where it is not used.
+        With `outer_cv`: the inner fold of each graph; -1 if the outer fold tests it, and -2 if it
+        is not used.
     cv_results_ : dict of arrays
-        One row for each configuration, depth, base model and alpha, as scikit-learn's searches have
-        them: ``params``, ``split0_test_score`` and so on, their mean, standard deviation and rank,
-        and ``mean_fit_time``, the CPU seconds of the base model over the number of folds, because
+        One row for each configuration, depth, base model and alpha, as in scikit-learn's searches:
+        ``params``, ``split0_test_score`` and so on, their mean, standard deviation and rank, and
+        ``mean_fit_time``, the CPU seconds of the base model divided by the number of folds, because
         all folds and alphas are solved together. `kept` marks the base models that are averaged,
-        with the alpha that they have.
+        with their alpha.
     n_resumed_ : int
-        Base models that were found in `work_dir`.
+        Number of base models that were read from `work_dir`.
     classes_ : array, for a classifier
 
     Examples
@@ -185,13 +188,13 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : GraphBatch or list of graphs
         y : (n_graphs,), or (n_graphs, n_targets)
-            As in the estimator's `fit`. Of several targets the mean of their scores is chosen by.
+            As in the estimator's `fit`. For several targets, the mean of their scores selects.
         sample_weight : (n_graphs,), optional
-            How much each graph's error counts in training; graphs of weight 0 are left out.
-            Scores count all other graphs alike, as scikit-learn's searches do.
+            Weights of squared errors; graphs of weight 0 are left out. Scores ignore weights, as in
+            scikit-learn's searches.
         groups : (n_graphs,), optional
-            Graphs of one group are held out together, by `cv` as well as by `outer_cv`. Those
-            whose group is None or NaN are one group, and a warning counts them.
+            Graphs of one group are held out together, by `cv` and by `outer_cv`. Graphs whose group
+            is None or NaN form one group, and a warning counts them.
         """
         self._check_parameters()
         base = self._base
@@ -216,7 +219,7 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def evaluate_folds(self, graphs: GraphBatch, targets: Targets, folds: Ints) -> Self:
-        """Score what is selected in each row of given outer folds, and fit nothing on all graphs.
+        """Score the models selected in given outer folds, without a fit on all graphs.
 
         Parameters
         ----------
@@ -229,7 +232,8 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         base, scorings = self._base, self._scorings(targets)
         base._check_threshold(targets)
         metric = next(iter(scorings.values())).metric
-        task = FitTask(targets, folds, metric, targets.weights(None, base.class_weight))
+        weights = targets.weights(None, base.class_weight)
+        task = FitTask(targets, folds, metric, weights, base._by_squares(metric))
         candidates = self._candidates(graphs)
         ranking = self._fit_candidates(candidates, graphs, task, scorings, train=False)
         self._keep_nested(task, ranking.best, next(iter(scorings.values())))
@@ -237,10 +241,10 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     @with_one_blas_thread
     def refit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit what was chosen on other graphs: for instance on all, after a search on some.
+        """Fit the selected model on other graphs, for instance on all after a search on a sample.
 
-        Base models and their alphas are those of the search; of several targets, each with an
-        alpha of its own, alphas are chosen anew.
+        Base models and alphas are those of the search; for several targets, each with its own
+        alpha, alphas are chosen again.
         """
         check_is_fitted(self)
         chosen = {model.name: model.alpha for model in self.best_estimator_.estimators_}
@@ -278,7 +282,8 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         splitters = Splitters(self.cv, self.outer_cv, is_classifier(base), self.random_state)
         folds = splitters.rows(targets, groups)
         metric = next(iter(scorings.values())).metric
-        return FitTask(targets, folds, metric, weights), graphs, groups, scorings
+        task = FitTask(targets, folds, metric, weights, base._by_squares(metric))
+        return task, graphs, groups, scorings
 
     def _scorings(self, targets: Targets) -> dict[str, Scoring]:
         """Return the scorings by name; the first one chooses."""
@@ -298,26 +303,23 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         else:
             n_configurations = self.n_configurations or N_CONFIGURATIONS
             drawn = draw_configurations(self._space, n_configurations, integer_seed(seeds))
-        return [self._configuration(c, *each, graphs) for c, each in enumerate(drawn)]
-
-    def _configuration(
-        self, number: int, seed: int, params: Parameters, graphs: GraphBatch
-    ) -> _Configuration:
-        estimator = clone(self._base)
-        if "random_state" not in params and (estimator.random_state is None or self._draws):
-            estimator.set_params(random_state=seed)
-        estimator.set_params(**params)
-        estimator._check_parameters()
-        root = seed_sequence(estimator.random_state)
-        bases = estimator._base_models(GraphKind.of(graphs), len(graphs), root)
-        searched = [replace(one, readout=_searched(one.readout)) for one in bases]
-        depths = self._depths if estimator._depth_parameter else (None,)
-        return _Configuration(number, params, estimator, searched, depths)
-
-    @property
-    def _draws(self) -> bool:
-        """Whether configurations differ in their random initializations."""
-        return bool(self._base._search_space) or self.configurations is not None
+        # Whether configurations differ in their random initializations.
+        own_seeds = bool(self._base._search_space) or self.configurations is not None
+        found = []
+        for number, (seed, params) in enumerate(drawn):
+            estimator = clone(self._base)
+            if "random_state" not in params and (estimator.random_state is None or own_seeds):
+                estimator.set_params(random_state=seed)
+            estimator.set_params(**params)
+            estimator._check_parameters()
+            root = seed_sequence(estimator.random_state)
+            bases = estimator._base_models(GraphKind.of(graphs), len(graphs), root)
+            searched = [
+                replace(one, readout=clone(one.readout).set_params(alpha="cv")) for one in bases
+            ]
+            depths = self._depths if estimator._depth_parameter else (None,)
+            found.append(_Configuration(number, params, estimator, searched, depths))
+        return found
 
     @property
     def _depths(self) -> tuple[int | None, ...]:
@@ -346,13 +348,22 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         """
         self._n_candidates = len(configurations)
         jobs = [(c, b) for c in configurations for b in range(len(c.bases))]
-        checkpoints = self._checkpoints(graphs, task)
+        # Checkpoints of equal searches.
+        parameters = {k: v for k, v in self._base.get_params().items() if k != "n_jobs"}
+        about = repr((type(self._base).__name__, sorted(parameters.items(), key=str), self.scoring))
+        directory = None if self.work_dir is None else Path(self.work_dir)
+        checkpoints = Checkpoints(directory, about, graphs, task)
         names = [f"{c.name} {b} {self.alphas}" for c, b in jobs]
         saved = {i: checkpoints.load(name) for i, name in enumerate(names)}
         known = {i: arrays for i, arrays in saved.items() if arrays is not None}
         left = [i for i in range(len(jobs)) if i not in known]
         context = Context(self.n_jobs, quiet=not self.verbose)
-        work = _Work(graphs, task, self.alphas, scorings, train)
+        grid = None if self.alphas is None else tuple(sorted({float(a) for a in self.alphas}))
+        more = {name: each.metric for name, each in list(scorings.items())[1:]}
+        call: Callable[..., Any] = joblib.delayed(_fit_base_model)
+        done: Iterator[tuple[int, list[ModelFit]]] = parallel(
+            self.n_jobs, return_as="generator_unordered", pre_dispatch="4*n_jobs"
+        )(call(i, *jobs[i], graphs, task, grid, more, train) for i in left)
         ranking = _Ranking(task, list(scorings))
         for i, arrays in known.items():
             configuration, b = jobs[i]
@@ -360,7 +371,6 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             ranking.add(configuration, b, [ModelFit.from_arrays(name, each) for each in of_depths])
         self.n_resumed_ = len(known)
         what = "configurations" if len(configurations) > 1 else "models"
-        done = work.all(((i, *jobs[i]) for i in left), self.n_jobs)
         for i, fits in context.track(done, len(jobs), what, done=len(known)):
             kept: dict[str, Array] = {}
             for depth, fit in enumerate(fits):
@@ -368,13 +378,6 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             checkpoints.save(names[i], kept)
             ranking.add(*jobs[i], fits)
         return ranking
-
-    def _checkpoints(self, graphs: GraphBatch, task: FitTask) -> Checkpoints:
-        """Return the checkpoints of searches that were asked for the same."""
-        parameters = {k: v for k, v in self._base.get_params().items() if k != "n_jobs"}
-        about = repr((type(self._base).__name__, sorted(parameters.items(), key=str), self.scoring))
-        directory = None if self.work_dir is None else Path(self.work_dir)
-        return Checkpoints(directory, about, graphs, task)
 
     def _keep_nested(self, task: FitTask, best: list[_Best], scoring: Scoring) -> None:
         """Keep what was selected without each outer fold, and its scores there."""
@@ -397,15 +400,15 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.nested_outputs_ = self._nested.last()
 
     def nested_score_by(self, scoring: str) -> float:
-        """Return the mean over the outer folds of another score of what was selected without them.
+        """Return another score of the models selected in the outer folds.
 
-        With a threshold, each outer fold has one of its own, chosen without its graphs.
+        With a threshold, each outer fold has its own, chosen without its graphs.
         """
         check_is_fitted(self, "nested_outputs_")
         return self._nested.score(named_scoring(scoring, is_classifier(self._base)))
 
     def nested_scores_by_target(self, scoring: str) -> dict[str, float]:
-        """Return the same for each target, by name."""
+        """Return the nested score of each target, by name."""
         check_is_fitted(self, "nested_outputs_")
         each = self._nested.by_target(named_scoring(scoring, is_classifier(self._base)))
         names = [target.name for target in self.best_estimator_.targets_]
@@ -476,7 +479,7 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def classes_(self) -> Array:
-        """The classes, where the model is a classifier."""
+        """Classes of the best model, if it is a classifier."""
         check_is_fitted(self)
         classes: Array = self.best_estimator_.classes_
         return classes
@@ -516,11 +519,6 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _searched(readout: Any) -> Any:
-    """Return a readout whose alpha is searched."""
-    return clone(readout).set_params(alpha="cv")
-
-
 def _warn_missing(groups: Any) -> None:
     """Warn of graphs without a group."""
     n_missing = sum(each is None or each != each for each in np.ravel(groups).tolist())
@@ -546,7 +544,7 @@ class _Configuration:
 
     @property
     def name(self) -> str:
-        """All that its scores depend on, beside the task."""
+        """Everything on which its scores depend, except the task."""
         state = self.estimator.random_state
         return repr((self.params, self.depths, state if isinstance(state, int) else None))
 
@@ -590,40 +588,23 @@ def _draw(distributions: Parameters, rng: np.random.RandomState) -> Parameters:
 # ---------------------------------------------------------------------- the work
 
 
-@dataclass(frozen=True, eq=False)
-class _Work:
-    """Fitting base models, in processes."""
-
-    graphs: GraphBatch
-    task: FitTask
-    alphas: Sequence[float] | None
-    scorings: dict[str, Scoring]
-    train: bool
-
-    def fit(self, number: int, configuration: _Configuration, b: int) -> tuple[int, list[ModelFit]]:
-        """Fit one base model of a configuration at all depths."""
-        base = configuration.bases[b]
-        more = {name: each.metric for name, each in list(self.scorings.items())[1:]}
-        with one_blas_thread():
-            fits = fit_depths(
-                base, self.graphs, self.task, configuration.depths, alphas=self._grid, more=more,
-                n_jobs=1, train=self.train,
-            )  # fmt: skip
-        return number, [replace(fit, features=None) for fit in fits]
-
-    @property
-    def _grid(self) -> tuple[float, ...] | None:
-        return None if self.alphas is None else tuple(sorted({float(a) for a in self.alphas}))
-
-    def all(
-        self, jobs: Iterable[tuple[int, _Configuration, int]], n_jobs: int | None
-    ) -> Iterator[tuple[int, list[ModelFit]]]:
-        """Fit on joblib's current backend, in whatever order they finish."""
-        call: Callable[..., Any] = joblib.delayed(self.fit)
-        found: Iterator[tuple[int, list[ModelFit]]] = parallel(
-            n_jobs, return_as="generator_unordered", pre_dispatch="4*n_jobs"
-        )(call(*job) for job in jobs)
-        return found
+def _fit_base_model(
+    number: int,
+    configuration: _Configuration,
+    b: int,
+    graphs: GraphBatch,
+    task: FitTask,
+    alphas: Sequence[float] | None,
+    more: Mapping[str, Metric],
+    train: bool,
+) -> tuple[int, list[ModelFit]]:
+    """Fit one base model of a configuration at all depths."""
+    with one_blas_thread():
+        fits = fit_depths(
+            configuration.bases[b], graphs, task, configuration.depths, alphas=alphas, more=more,
+            n_jobs=1, train=train,
+        )  # fmt: skip
+    return number, [replace(fit, features=None) for fit in fits]
 
 
 class _Best(NamedTuple):

@@ -28,14 +28,42 @@ needs them.
 
 from __future__ import annotations
 
+import json
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module, util
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
-from fdgnn.evaluation.baselines.base import Method, Search, Trial
-from fdgnn.evaluation.run import EvaluationTask
+import numpy as np
+from msgspec.structs import replace
+
+from fdgnn.arrays import Array, Floats, Ints
+from fdgnn.checkpoints import Checkpoints
+from fdgnn.evaluation.protocol import ENGINE, few_graphs, fit_and_test
+from fdgnn.evaluation.record import Configuration, Count, Durations, Evaluation, ModelDescription
+from fdgnn.evaluation.run import EvaluationTask, model_outputs
+from fdgnn.evaluation.scores import (
+    baselines_of,
+    n_trained_weights,
+    provenance,
+    published_score,
+    target_scores,
+)
 from fdgnn.extras import require
+from fdgnn.folds import TEST, Folds, trained_on
+from fdgnn.metrics import named_scoring
+from fdgnn.records import Record
+from fdgnn.selection.scoring import NestedPredictions
 
 __all__ = ["METHODS", "Method", "MethodEntry", "Search", "Trial", "check_method", "new_method"]
+
+
+# ---------------------------------------------------------------------- the list of methods
 
 
 @dataclass(frozen=True)
@@ -46,7 +74,7 @@ class MethodEntry:
     ----------
     title : str
     home : str
-        ``module:name`` of the class or function that returns its `Method`.
+        ``module:function``, which returns its `Method` for a name, a task and a search.
     published : str, optional
         Its row among the published accuracies (`fdgnn.evaluation.paper.published_accuracy`).
     libraries : tuple of str
@@ -68,48 +96,52 @@ class MethodEntry:
     regression: bool = False
 
 
-def _kernel(title: str, name: str, published: str) -> MethodEntry:
-    return MethodEntry(f"{title} kernel, SVC", f"graph_kernels:{name}", published, ("grakel",))
+def _ours(title: str) -> MethodEntry:
+    return MethodEntry(f"FDGNN auto: {title}", "pipelines:ensemble", regression=True)
 
 
-def _ours(title: str, name: str) -> MethodEntry:
-    return MethodEntry(f"FDGNN auto: {title}", f"vectors:{name}", regression=True)
-
-
-def _of_molecules(title: str, name: str) -> MethodEntry:
+def _of_molecules(title: str) -> MethodEntry:
     return MethodEntry(
-        title, f"vectors:{name}", None, ("rdkit",), "chem", molecules=True, regression=True
+        title, "pipelines:vectors", None, ("rdkit",), "chem", molecules=True, regression=True
     )
 
 
+def _kernel(title: str, published: str) -> MethodEntry:
+    return MethodEntry(f"{title} kernel, SVC", "pipelines:kernel", published, ("grakel",))
+
+
+def _network(title: str, published: str) -> MethodEntry:
+    return MethodEntry(title, "networks:network", published, ("torch", "torch_geometric"))
+
+
 METHODS = {
-    "fdgnn-auto": _ours("WL and reservoirs", "auto_all"),
-    "fdgnn-wl": _ours("only WL", "auto_wl"),
-    "fdgnn-union": _ours("union of both", "auto_union"),
+    "fdgnn-auto": _ours("ensemble"),
+    "fdgnn-wl": _ours("only WL"),
+    "fdgnn-union": _ours("union of both"),
     "labels-rf": MethodEntry(
-        "label histogram, random forest", "vectors:labels_forest", regression=True
+        "label histogram, random forest", "pipelines:vectors", regression=True
     ),
-    "ecfp-lr": _of_molecules("Morgan counts, logistic or ridge regression", "morgan_linear"),
-    "ecfp-rf": _of_molecules("Morgan counts, random forest", "morgan_forest"),
-    "ecfp-gb": _of_molecules("Morgan counts, gradient boosting", "morgan_boosting"),
-    "desc-rf": _of_molecules("RDKit descriptors, random forest", "descriptors_forest"),
-    "desc-gb": _of_molecules("RDKit descriptors, gradient boosting", "descriptors_boosting"),
-    "wl": _kernel("Weisfeiler-Lehman", "weisfeiler_lehman", "WL"),
-    "wl-oa": _kernel("WL optimal assignment", "optimal_assignment", "WL-OA"),
-    "pk": _kernel("propagation", "propagation", "PK"),
-    "gk": _kernel("graphlet", "graphlets", "GK"),
-    "rw": _kernel("random-walk", "random_walk", "RW"),
-    "gin": MethodEntry("GIN", "networks:gin", "GIN", ("torch", "torch_geometric")),
-    "dgcnn": MethodEntry("DGCNN", "networks:dgcnn", "DGCNN", ("torch", "torch_geometric")),
-    "gnn": MethodEntry("GNN (trained fixed point)", "networks:gnn", "GNN", ("torch",)),
+    "ecfp-lr": _of_molecules("Morgan counts, logistic or ridge regression"),
+    "ecfp-rf": _of_molecules("Morgan counts, random forest"),
+    "ecfp-gb": _of_molecules("Morgan counts, gradient boosting"),
+    "desc-rf": _of_molecules("RDKit descriptors, random forest"),
+    "desc-gb": _of_molecules("RDKit descriptors, gradient boosting"),
+    "wl": _kernel("Weisfeiler-Lehman", "WL"),
+    "wl-oa": _kernel("WL optimal assignment", "WL-OA"),
+    "pk": _kernel("propagation", "PK"),
+    "gk": _kernel("graphlet", "GK"),
+    "rw": _kernel("random-walk", "RW"),
+    "gin": _network("GIN", "GIN"),
+    "dgcnn": _network("DGCNN", "DGCNN"),
+    "gnn": _network("GNN (trained fixed point)", "GNN"),
 }
 
 
 def new_method(name: str, task: EvaluationTask, search: Search) -> Method:
     """Return the method of that name."""
-    module, factory = METHODS[name].home.split(":")
+    module, function = METHODS[name].home.split(":")
     home = import_module(f"fdgnn.evaluation.baselines.{module}")
-    found: Method = getattr(home, factory)(task, search)
+    found: Method = getattr(home, function)(name, task, search)
     return found
 
 
@@ -131,3 +163,287 @@ def check_method(name: str, *, molecules: bool = True, classify: bool = True) ->
     for library in entry.libraries:
         if util.find_spec(library) is None:
             require(library, entry.extra, f"comparisons with {name}{networks}")
+
+
+# ---------------------------------------------------------------------- a method
+
+
+class Search(Record, frozen=True, kw_only=True):
+    """The part of the published grids that is searched.
+
+    Attributes
+    ----------
+    n_configurations : int, optional
+        Points of a method's grid, in its order; by default all.
+    inner_folds : int, optional
+        Inner folds on which they are validated; by default all, for networks one.
+    choose_epochs : bool, default=True
+        Whether networks also select their number of epochs, or are trained for all published ones.
+    scoring : str, optional
+        What methods choose by; by default accuracy, or R2. Networks choose by accuracy.
+    class_weight : "balanced", optional
+        Whether errors on rare classes count more in training, except that of networks.
+    """
+
+    n_configurations: int | None = None
+    inner_folds: int | None = None
+    choose_epochs: bool = True
+    scoring: str | None = None
+    class_weight: Literal["balanced"] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("n_configurations", "inner_folds"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} is {value}; give 1 or more, or None for the default")
+
+
+class Trial(Record, frozen=True, kw_only=True):
+    """The validation score of one configuration on the inner folds of one outer fold."""
+
+    outer: Count
+    configuration: Configuration
+    score: float | None  # None if it is not defined
+
+
+class Step(Record, frozen=True, kw_only=True):
+    """A finished step of a method: trials of its selection, or the test of an outer fold."""
+
+    seconds: float
+    peak_mb: float
+    trials: tuple[Trial, ...] = ()
+    outputs: tuple[list[float | None], ...] = ()  # None where a graph has none
+    train_seconds: float = 0.0
+    test_seconds: float = 0.0
+    n_parameters: int = 0
+
+
+class Method(ABC):
+    """A family of models with its grid, on a task: selected, trained and tested in outer folds.
+
+    Parameters
+    ----------
+    name : str
+        One of `METHODS`.
+    task : EvaluationTask
+        Of one target. Models learn class codes, or numbers.
+    search : Search
+    grid : sequence of Configuration
+        The most promising configuration first.
+    """
+
+    #: The class of the model, for the record.
+    kind: str
+    #: Inner folds that are used by default; None for all.
+    usual_folds: ClassVar[int | None] = None
+
+    def __init__(
+        self, name: str, task: EvaluationTask, search: Search, grid: Sequence[Configuration]
+    ) -> None:
+        self.name, self.task, self.search = name, task, search
+        self.y: Array = task.targets.values[:, 0]
+        self.classify = task.targets.classify
+        self.grid = list(grid)[: search.n_configurations]
+        self.n_configurations = len(self.grid)
+        n_inner = int(task.folds.max()) + 1
+        self.inner_folds = min(search.inner_folds or self.usual_folds or n_inner, n_inner)
+        self.scoring = named_scoring(
+            search.scoring or ("accuracy" if self.classify else "r2"), self.classify
+        )
+
+    def __reduce__(self) -> Any:
+        return new_method, (self.name, self.task, self.search)
+
+    @abstractmethod
+    def model(self, configuration: Configuration) -> Any:
+        """Return a model that is not trained, with ``fit`` and ``predict``."""
+
+    def score(self, unit: str) -> list[Trial]:
+        """Validate the configurations of one part of the selection."""
+        raise NotImplementedError  # of methods that choose nothing before training
+
+    @property
+    def units(self) -> list[str]:
+        """The parts of the selection, each a checkpoint; none where there is nothing to choose."""
+        return [json.dumps(each) for each in self.grid] if len(self.grid) > 1 else []
+
+    @property
+    def selects(self) -> bool:
+        """Whether anything is chosen, before training or in training."""
+        return bool(self.units) or self.n_configurations > 1
+
+    @property
+    def only(self) -> Configuration:
+        """The configuration where there is nothing to choose: the first of the grid."""
+        return self.grid[0]
+
+    def prepare(self, graphs: Array) -> Any:
+        """Return some of the graphs in the library's own form; this is not timed."""
+        return self.task.graphs[graphs]
+
+    def outputs(self, model: Any, graphs: Any) -> Floats:
+        """Return the outputs (n, q) of a trained model."""
+        return model_outputs(model, graphs, self.task.targets.each[0])
+
+    def n_parameters(self, model: Any) -> int:
+        """Return the number of weights that training sets."""
+        return n_trained_weights(model)
+
+    def inner_parts(self, fold: Folds) -> Iterator[tuple[Ints, Ints]]:
+        """Yield training and validation graphs of the first inner folds of an outer one."""
+        for inner in range(self.inner_folds):
+            yield np.flatnonzero(trained_on(fold) & (fold != inner)), np.flatnonzero(fold == inner)
+
+    def warm_up(self) -> None:
+        """Import, compile and allocate what the first use needs."""
+        few = few_graphs(self.y)
+        graphs = self.prepare(few)
+        self.model(self.only).fit(graphs, self.y[few]).predict(graphs)
+
+    # ------------------------------------------------------------------ evaluation
+
+    @property
+    def described(self) -> Evaluation:
+        """The evaluation without results."""
+        entry = METHODS[self.name]
+        parameters: Configuration = {} if self.search.choose_epochs else {"choose_epochs": False}
+        return self.task.described(
+            ModelDescription(
+                name=self.name, title=entry.title, kind=self.kind, parameters=parameters
+            ),
+            n_inner=self.inner_folds if self.selects else 0,
+            n_configurations=self.n_configurations,
+            scoring=self.scoring.name,
+            class_weight=self.search.class_weight,
+            published=published_score(entry.published, self.task.dataset),
+        )
+
+    @property
+    def n_steps(self) -> int:
+        """The number of steps, each a checkpoint."""
+        return len(self.units) + len(self.task.folds)
+
+    def run(self, parts: Path, *, make: bool = True) -> Evaluation:
+        """Select for each outer fold, train and test what was selected; return the evaluation.
+
+        Parameters
+        ----------
+        parts : Path
+            Directory of checkpoints. Those of a smaller search serve a larger one.
+        make : bool, default=True
+            Whether steps that are not finished are made. If not, the status of the evaluation is
+            "unfinished" if there are any. Its total time is that of all steps.
+        """
+        task, search = self.task, replace(self.search, n_configurations=None)
+        store = Checkpoints(parts, self.name, ENGINE, task.data_hash, task.folds, task.seed, search)
+        steps: list[Step] = []
+
+        def finish(key: str, act: Callable[[], dict[str, Any]]) -> Step | None:
+            found = store.load_record(key, Step)
+            if found is None and make:
+                start = time.perf_counter()
+                made = act()
+                seconds = time.perf_counter() - start
+                found = Step(seconds=seconds, peak_mb=peak_megabytes(), **made)
+                store.save_record(key, found)
+            if found is not None:
+                steps.append(found)
+            return found
+
+        for unit in self.units:
+            finish(unit, partial(self._select, unit))
+        selection, tested = list(steps), dict[int, tuple[Configuration, Step]]()
+        trials = [trial for step in selection for trial in step.trials]
+        if len(selection) == len(self.units):
+            for o in range(len(task.folds)):
+                choice = best_trial(trials, o) if trials else self.only
+                key = f"fold {o} {sorted(choice.items())}"
+                step = finish(key, partial(self._test, o, choice))
+                if step is not None:
+                    tested[o] = choice, step
+        return self._evaluation(tested, selection, steps)
+
+    def _select(self, unit: str) -> dict[str, Any]:
+        return {"trials": tuple(self.score(unit))}
+
+    def _test(self, outer: int, configuration: Configuration) -> dict[str, Any]:
+        """Train and test a configuration in an outer fold against the clock."""
+        if not self._warm:
+            self.warm_up()
+            self._warm = True
+        timed = fit_and_test(
+            partial(self.model, configuration), self.prepare, self.outputs, self.y,
+            self.task.folds[outer],
+        )  # fmt: skip
+        return {
+            "outputs": tuple(timed.outputs.tolist()),
+            "train_seconds": timed.train_seconds,
+            "test_seconds": timed.test_seconds,
+            "n_parameters": self.n_parameters(timed.model),
+        }
+
+    _warm = False
+
+    def _evaluation(
+        self,
+        tested: dict[int, tuple[Configuration, Step]],
+        selection: Sequence[Step],
+        steps: Sequence[Step],
+    ) -> Evaluation:
+        """Return the evaluation of outer folds that are finished."""
+        task = self.task
+        found = replace(
+            self.described,
+            status="finished" if len(tested) == len(task.folds) else "unfinished",
+            times=Durations(
+                total=sum(step.seconds for step in steps),
+                selection=sum(step.seconds for step in selection),
+            ),
+            peak_mb=max((step.peak_mb for step in steps), default=None),
+            **provenance(),
+        )
+        if not tested:
+            return found
+        folds = task.folds[list(tested)]
+        outputs = np.full((len(folds), *task.targets.coded.shape), np.nan)
+        for own, fold, (_, step) in zip(outputs, folds, tested.values(), strict=True):
+            own[fold == TEST] = np.array(step.outputs, dtype=np.float64)
+        predictions = NestedPredictions(task.targets, folds == TEST, outputs)
+        baselines = baselines_of(task.targets, folds, None)
+        weights = np.mean([step.n_parameters for _, step in tested.values()])
+        return replace(
+            found,
+            model=replace(found.model, n_parameters=round(float(weights))),
+            targets=target_scores(task.graphs, predictions, self.scoring, baselines),
+            folds=[
+                task.fold_result(
+                    o, configuration=choice, train_seconds=step.train_seconds,
+                    test_seconds=step.test_seconds,
+                )
+                for o, (choice, step) in tested.items()
+            ],
+        )  # fmt: skip
+
+
+def best_trial(trials: Sequence[Trial], outer: int) -> Configuration:
+    """Return the configuration of an outer fold with the best score; the first among equals."""
+    own = [trial for trial in trials if trial.outer == outer]
+    best = max(own, key=lambda t: -np.inf if t.score is None else t.score)
+    return best.configuration
+
+
+def peak_megabytes() -> float:
+    """Return the most memory that this process ever held (resident, in 10^6 bytes)."""
+    status = Path("/proc/self/status")
+    if status.exists():  # this program alone, while getrusage may count its parent's memory
+        lines = status.read_text(encoding="utf-8").splitlines()
+        return next(float(x.split()[1]) for x in lines if x.startswith("VmHWM")) * 1024 / 1e6
+    import psutil
+
+    memory = psutil.Process().memory_info()
+    if hasattr(memory, "peak_wset"):  # Windows
+        return float(memory.peak_wset) / 1e6
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6

@@ -6,28 +6,26 @@ Transactions on Neural Networks 20, 2009.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, ClassVar
 
-from fdgnn.evaluation.baselines.training import (
-    GraphTensors,
-    Minibatch,
-    NetworkClassifier,
-    sum_over_graphs,
-)
+from fdgnn.evaluation.baselines.networks import NetworkClassifier, with_inputs
 from fdgnn.evaluation.record import Configuration
 from fdgnn.graphs import GraphBatch
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
+    from torch_geometric.data import Batch, Data
 
 TOLERANCE = 1e-5  # of the largest change in a step, both of states and of their gradients
 MAX_STEPS = 200
 
 
+@dataclass(kw_only=True, eq=False)
 class GNNClassifier(NetworkClassifier):
     """The nonlinear GNN, trained by recurrent back-propagation with the contraction penalty.
 
@@ -61,23 +59,13 @@ class GNNClassifier(NetworkClassifier):
         Trained weights.
     """
 
-    LIBRARIES: ClassVar[tuple[str, ...]] = ("torch",)
     MAX_EPOCHS: ClassVar[int] = 500
 
-    def __init__(
-        self,
-        *,
-        epochs: int,
-        seed: int = 0,
-        state_size: int = 5,
-        hidden: int = 10,
-        learning_rate: float = 0.01,
-        mu: float = 0.9,
-        penalty: float = 1.0,
-    ) -> None:
-        super().__init__(epochs=epochs, seed=seed)
-        self.state_size, self.hidden, self.learning_rate = state_size, hidden, learning_rate
-        self.mu, self.penalty = mu, penalty
+    state_size: int = 5
+    hidden: int = 10
+    learning_rate: float = 0.01
+    mu: float = 0.9
+    penalty: float = 1.0
 
     @classmethod
     def grid(cls, graphs: GraphBatch) -> list[Configuration]:
@@ -106,26 +94,29 @@ class GNNClassifier(NetworkClassifier):
         self._training: Wiring | None = None
         return net
 
-    def _scores(self, net: nn.ModuleDict, batch: Minibatch) -> Tensor:
+    def _scores(self, net: nn.ModuleDict, batch: Batch) -> Tensor:
         return _readout(net, batch, States(net, Wiring(batch)).x)
 
-    def _loss(self, net: nn.ModuleDict, batch: Minibatch) -> Tensor:
+    def _loss(self, net: nn.ModuleDict, batch: Batch) -> Tensor:
         from torch.nn.functional import cross_entropy
 
-        if self._training is None or self._training.batch is not batch:
-            self._training = Wiring(batch)
+        assert self._training is not None
         states = States(net, self._training)
         loss = cross_entropy(_readout(net, batch, states.x), batch.y)
-        return loss + self.penalty * states.excess(self.mu) / batch.n_graphs
+        return loss + self.penalty * states.excess(self.mu) / batch.num_graphs
 
     def _optimizer(self, net: nn.ModuleDict) -> torch.optim.Optimizer:
         from torch.optim import Rprop
 
         return Rprop(net.parameters(), lr=self.learning_rate)
 
-    def _epoch(self, data: GraphTensors) -> Iterator[Minibatch]:
+    def _epoch(self, table: Tensor, data: list[Data]) -> Iterable[Batch]:
         # The same batch in every epoch, so that its states can start where they last were.
-        return iter([data.all_at_once() if self._training is None else self._training.batch])
+        from torch_geometric.data import Batch
+
+        if self._training is None:
+            self._training = Wiring(with_inputs(table, Batch.from_data_list(data)))
+        return [self._training.batch]
 
 
 def begin_contracting(net: nn.ModuleDict, max_degree: float, mu: float) -> None:
@@ -138,10 +129,12 @@ def begin_contracting(net: nn.ModuleDict, max_degree: float, mu: float) -> None:
         R *= min(1.0, mu / bound) if bound > 0 else 1.0
 
 
-def _readout(net: nn.ModuleDict, batch: Minibatch, x: Tensor) -> Tensor:
+def _readout(net: nn.ModuleDict, batch: Batch, x: Tensor) -> Tensor:
     import torch
+    from torch_geometric.nn import global_add_pool
 
-    return sum_over_graphs(net["output"](torch.cat([x, batch.x], dim=1)), batch)
+    outputs = net["output"](torch.cat([x, batch.x], dim=1))
+    return global_add_pool(outputs, batch.batch, batch.num_graphs)
 
 
 class Wiring:
@@ -153,10 +146,10 @@ class Wiring:
     degrees : (n_vertices, 1) float
         Arcs that end in a vertex.
     last : (n_vertices, state_size) float or None
-        Where the states were when last asked for.
+        The states of the last call.
     """
 
-    def __init__(self, batch: Minibatch) -> None:
+    def __init__(self, batch: Batch) -> None:
         import torch
 
         self.batch = batch
@@ -243,7 +236,7 @@ class States:
         return x
 
     def column_sums(self) -> Tensor:
-        """Sums of absolute values in the columns of dF/dx, (n_vertices, state_size)."""
+        """Return sums of absolute values in the columns of dF/dx, (n_vertices, state_size)."""
         size = self._R.shape[1]
         products = (self._W.T[:, :, None] * self._R[:, None, :]).flatten(1)  # (hidden, size^2)
         blocks = (self.slopes @ products).view(-1, size, size)

@@ -6,7 +6,7 @@ const BESIDE = 0.16; // between the lines of a bond
 const MOST_NAMES = 100; // vertices of a graph whose names are shown
 const MOST_INSIDE = 2, MOST_BELOW = 12; // letters: a longer name stands below its vertex
 
-// The window onto a graph: all vertices with some room, and no smaller than `least`.
+// The visible area of a graph: all vertices with a margin, and at least `least`.
 export function windowOf(vertices, room = 1.1, least = [6, 4]) {
   if (!vertices.length) return { x: -3, y: -2, width: 6, height: 4 };
   const [[x, width], [y, height]] = ["x", "y"].map((axis, k) => {
@@ -41,7 +41,7 @@ export function draw(svg, graph, view) {
   svg.replaceChildren(...Object.values(layers));
 }
 
-// How many edges each vertex has, and the direction away from them.
+// The degree of each vertex, and the direction away from its edges.
 function bondsAt({ vertices, edges }) {
   const found = vertices.map(() => ({ degree: 0, x: 0, y: 0 }));
   const add = (v, u) => {
@@ -90,7 +90,7 @@ function drawEdge({ edges, hits }, graph, edge, e, view) {
   if (view.editable) line(0, "hit-edge", { to: hits }).dataset.edge = e;
 }
 
-// Whether nothing else hangs on one of the edge's ends: such a double bond is drawn as two equal lines.
+// Return whether one end of an edge has no other neighbor: such a double bond is drawn as two equal lines.
 const hangs = ({ edges }, { u, v }) => [u, v].some((end) => edges.filter((e) => e.u === end || e.v === end).length === 1);
 
 // 1 if the other neighbors of an edge's ends lie on the side that `side` points to, else -1: a ring is there.
@@ -146,7 +146,7 @@ function drawVertex({ halos, vertices, names, marks, hits }, graph, { x: cx, y: 
   if (view.titleOf) for (const each of [dot, touched]) each?.append(shape("title", {}, view.titleOf(v)));
 }
 
-// Whether what hangs on an atom stands above or below it, since its bonds leave to both sides.
+// Return whether hydrogens stand above or below an atom, because its bonds leave to both sides.
 const upright = ({ degree, x, y }) => degree > 1 && Math.abs(x) < 0.5 * Math.abs(y);
 
 // Hydrogens on the side away from an atom's bonds, and its charge on the right; `half` is half the width of the atom.
@@ -159,7 +159,7 @@ function drawBeside(names, [x, y], { hydrogens, charge }, half, bonds) {
   put(left ? charge : hydrogens + charge, half, 0, "start");
 }
 
-// Where the number of a vertex stands: away from its edges, but not upon its hydrogens.
+// The place of the number of a vertex: away from its edges and its hydrogens.
 function placeOfNumber(bonds, far, hydrogens) {
   const { x, y } = bonds, length = Math.hypot(x, y);
   if (hydrogens) return upright(bonds) ? [far, Math.sign(y) * 0.12] : [0, y > 0 ? far : -far];
@@ -203,7 +203,7 @@ export function curves(svg, all, { now = null, limit = null, across, up, words }
   svg.append(text((LEFT + WIDTH) / 2, HEIGHT - 4, across), text(LEFT - 5, 10, up, "start"));
 }
 
-// How many values fall into each of `n` columns from 0 to `top`, with a line at 1.
+// Histogram: the number of values in each of `n` columns from 0 to `top`, with a line at 1.
 export function histogram(svg, values, { across, words, n = 30 }) {
   frame(svg, words);
   const top = Math.max(1.25, Math.ceil(Math.max(...values) * 4) / 4), counts = new Array(n).fill(0);

@@ -1,9 +1,9 @@
-// Before anything is shown: the theme that was chosen last time, so that nothing flashes.
+// Set the theme that was chosen last time before the page is painted.
 "use strict";
 try {
   const theme = localStorage.getItem("fdgnn-theme");
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
 } catch (error) {
-  // This browser stores nothing for files on disk; its own setting decides.
+  // This browser has no storage for files on disk; use its own setting.
 }
 document.documentElement.dataset.script = "yes";

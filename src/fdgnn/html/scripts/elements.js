@@ -1,11 +1,11 @@
-// Elements of pages and what all pages can do with them. Text from data files reaches a page by textContent only.
+// Elements of pages, and functions that all pages share. Text from data files reaches a page by textContent only.
 
 export const root = document.documentElement;
 export const all = (selector, inside = document) => [...inside.querySelectorAll(selector)];
 export const byId = (id) => document.getElementById(id);
 export const SVG = "http://www.w3.org/2000/svg";
 
-// What a reader sees as one letter: an emoji is several characters, and must not be cut.
+// Grapheme clusters: an emoji is several characters, and must not be cut.
 export const letters = (text) => typeof Intl.Segmenter === "function"
   ? Array.from(new Intl.Segmenter().segment(text), (part) => part.segment) : Array.from(text);
 
@@ -23,7 +23,7 @@ export function shape(name, attributes = {}, text) {
   return made;
 }
 
-// Let a button copy what `text` gives, and say that it did.
+// Make a button copy the result of `text`, and confirm it.
 export function copies(button, text) {
   const name = button.textContent;
   button.hidden = false;
@@ -34,7 +34,7 @@ export function copies(button, text) {
   });
 }
 
-// A list to choose from, with buttons to the one before and the one after. Give what chooses an entry by its number.
+// A select element with buttons for the previous and the next entry. Return a function that selects by number.
 export function choosable(list, before, after, entries, chosen) {
   list.append(...entries.map(([value, text]) => element("option", { value }, text)));
   const step = (by) => {
@@ -50,7 +50,7 @@ export function choosable(list, before, after, entries, chosen) {
 
 const MOST_ROWS = 200;
 
-// A table of vertices by what they add to a score, the largest first; `cellsOf(value, v)` gives the numbers of a row.
+// A table of vertices by attribution, the largest first; `cellsOf(value, v)` returns the numbers of a row.
 export function vertexTable(names, values, labelOf, cellsOf) {
   const row = (tag, cells, attributes = {}) => element("tr", {}, ...cells.map((cell) => element(tag, attributes, cell)));
   const order = Array.from(values, (value, v) => [v, value]).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
@@ -62,12 +62,12 @@ export function vertexTable(names, values, labelOf, cellsOf) {
   return element("table", {}, element("thead", {}, row("th", names, { scope: "col" })), element("tbody", {}, ...rows));
 }
 
-// ---------------------------------------------------------------------- numbers as people read them
+// ---------------------------------------------------------------------- number formats
 
-// A number with so many digits that count.
+// A number with this many significant digits.
 export const written = (value, digits = 5) => `${value < 0 ? "−" : ""}${Number(Math.abs(value).toPrecision(digits))}`;
 
-// A number with its sign, and a minus that is as wide as a plus.
+// A number with its sign; the minus is as wide as a plus.
 export const signed = (value, digits = 3) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(digits)}`;
 
 // ---------------------------------------------------------------------- theme and tabs
@@ -87,7 +87,7 @@ export function themed(button) {
     try {
       localStorage.setItem("fdgnn-theme", root.dataset.theme);
     } catch (error) {
-      // This browser stores nothing for files on disk.
+      // This browser has no storage for files on disk.
     }
     tell();
   });
@@ -96,7 +96,7 @@ export function themed(button) {
   tell();
 }
 
-// The tabs, by click and by arrows.
+// Tabs, selected by click or by arrow keys.
 export function tabbed(opened) {
   const tabs = all("[role=tab]");
   const open = (tab) => {

@@ -1,11 +1,11 @@
-// What the page holds: records as JSON, and arrays of numbers after them (fdgnn/html/playground.py).
+// Contents of the page: records as JSON, followed by arrays of numbers (fdgnn/html/playground.py).
 
 const TYPES = {
   f8: Float64Array, i4: Int32Array, i2: Int16Array, i1: Int8Array,
   u8: BigUint64Array, u2: Uint16Array, u1: Uint8Array,
 };
 
-// From the bytes, unzipped, to {content, arrays}: arrays is a Map from names to {data, shape}.
+// Convert the unzipped bytes to {content, arrays}: arrays is a Map from names to {data, shape}.
 export function unpack(buffer) {
   const size = new DataView(buffer).getUint32(0, true), start = 8 + size;
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, size)));
@@ -16,18 +16,18 @@ export function unpack(buffer) {
   return { content: header.content, arrays };
 }
 
-// The text of the page: base64 of gzip.
+// Unpack the text of the page: base64 of gzip.
 export async function unzip(text) {
   const bytes = Uint8Array.from(atob(text.trim()), (c) => c.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Response(stream).arrayBuffer();
 }
 
-// The graphs of the page as encoders and the editor take them.
+// Graphs of the page in the form that encoders and the editor use.
 export const graphsOf = ({ graphs }) => graphs.list.map(({ edge_labels, features, answer = null, ...graph }) => (
   { ...graph, answer, directed: graphs.directed, edgeLabels: edge_labels, features: features && Float64Array.from(features) }));
 
-// What the graphs of the page have in common, and the labels they have.
+// Properties that all graphs of the page share, and their labels.
 export function kindOf({ directed, labels, n_features }) {
   const vertices = labels ? "labels" : n_features ? "features" : "nothing";
   return { directed, vertices, labels, n_inputs: labels ? labels.length : n_features ?? 1 };

@@ -1,4 +1,4 @@
-// Where vertices lie: distances on the picture follow distances in the graph (stress majorization).
+// Graph layout: distances in the picture follow distances in the graph (stress majorization).
 
 const MOST_OTHERS = 400; // vertices by whose distances the places of a part are found
 const CLOSEST = 0.85; // of most vertices to their nearest neighbors, in lengths of an edge
@@ -9,7 +9,7 @@ const GAP = 1.6; // between parts that are not connected, in lengths of an edge
 // Places [[x, y], ...] with edges of about length 1, or longer where vertices would lie upon each other.
 export const place = (n, edges) => sideBySide(n, edges, placePart);
 
-// The places that are given, but parts that are not connected do not lie upon each other.
+// The given places, with disconnected parts moved apart.
 export const apart = (places, edges) => sideBySide(places.length, edges, (part) => part.map((v) => places[v]));
 
 // Places of all vertices, from `placed(part, near)`, those of the vertices of a part. Parts lie in rows, the largest first.
@@ -44,7 +44,7 @@ function sideBySide(n, edges, placed) {
   return places;
 }
 
-// Places from zero on, and how much room they take.
+// Places moved to the origin, and their extent.
 function boxOf(at) {
   const [lows, highs] = [Math.min, Math.max].map((most) => [0, 1].map((k) => at.reduce((found, p) => most(found, p[k]), at[0][k])));
   return { own: at.map(([x, y]) => [x - lows[0], y - lows[1]]), width: highs[0] - lows[0], height: highs[1] - lows[1] };
@@ -81,7 +81,7 @@ function placePart(part, all) {
   return spread(lying(best));
 }
 
-// Repeated averages of where each vertex's distances to the others want it; in a large part to some of the others.
+// Iterate weighted averages of the positions that the distances ask for; in a large part, of the distances to some vertices.
 function settled(at, others, wanted) {
   const rounds = Math.max(30, Math.min(400, Math.floor(4e6 / (at.length * others.length))));
   for (let round = 0; round < rounds; round++) {
@@ -121,7 +121,7 @@ function lying(at) {
   return at.map(([x, y]) => [c * (x - mean[0]) + s * (y - mean[1]), c * (y - mean[1]) - s * (x - mean[0])]);
 }
 
-// Make a part larger if most of its vertices are too close to their nearest neighbor to be told apart.
+// Enlarge a part if most of its vertices are too close to their nearest neighbor.
 function spread(at) {
   const nearest = at.map(([x, y], i) => {
     let least = Infinity;

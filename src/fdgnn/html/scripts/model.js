@@ -1,7 +1,7 @@
 // A fitted model, made from what its model file would hold: estimators whose outputs are averaged. Features pass through a
 // random expansion and a linear readout or RBF kernel ridge regression. A row of features is {columns, values}, sparse.
 //
-// The gradient of a score, averaged on the straight way from the empty graph to a graph, times the graph's features is
+// The gradient of a score, averaged along the straight line from the empty graph to a graph, times the graph's features is
 // what the graph adds to the score. It has a closed form for each of these parts.
 
 import { structureOf } from "./graphs.js";
@@ -30,7 +30,7 @@ export class Expansion {
     return this.project(x).map(Math.tanh);
   }
 
-  // Mean gradient of w . tanh(W_phi x) on the way from 0 to x: W_phi^T (w tanh(a) / a), a = W_phi x.
+  // Mean gradient of w . tanh(W_phi x) along the line from 0 to x: W_phi^T (w tanh(a) / a), a = W_phi x.
   meanGradient(x, w) {
     const a = this.project(x), found = new Float64Array(this.width);
     for (let p = 0; p < this.P; p++) {
@@ -160,7 +160,7 @@ class KernelReadout {
 
 // ---------------------------------------------------------------------- probabilities
 
-// softmax(a g(s)): g is s between the targets -1 and +1 and almost flat beyond (fdgnn/readout/calibration.py).
+// softmax(a g(s)): g is s between the targets -1 and +1 and almost flat beyond (fdgnn/uncertainty.py).
 export function probabilities(outputs, slope) {
   const evidence = outputs.map((s) => Math.min(1, Math.max(-1, s)) + 1e-6 * s);
   const each = evidence.length === 1 ? [-0.5 * evidence[0], 0.5 * evidence[0]] : evidence;
@@ -169,8 +169,6 @@ export function probabilities(outputs, slope) {
   const total = powers.reduce((a, b) => a + b, 0);
   return powers.map((p) => p / total);
 }
-
-// ---------------------------------------------------------------------- encoders
 
 // ---------------------------------------------------------------------- encoders
 
@@ -230,7 +228,7 @@ export class Block {
     this.n_features = expansion ? expansion.P : encoder.n_features;
   }
 
-  // Features as the readout sees them, and how what they add is shared by the vertices.
+  // Features that the readout sees, and how their effect is split over the vertices.
   encode(graph, structure) {
     const own = this.encoder.encode(graph, structure), { expansion, scale } = this;
     const inner = own.features;
@@ -280,6 +278,14 @@ function encoderOf(record, arrays, kind, radii) {
 
 // ---------------------------------------------------------------------- readouts
 
+// Entries of an array, or their distinct values by codes (fdgnn/model_files/state.py).
+function decoded(arrays, name) {
+  const whole = arrays.get(name);
+  if (whole) return whole.data;
+  const values = arrays.get(`${name}.values`).data;
+  return values.constructor.from(arrays.get(`${name}.codes`).data, (code) => values[code]);
+}
+
 function readoutOf(name, arrays) {
   const intercept = arrays.get("intercept").data;
   if (name === "rbf") return kernelReadoutOf(arrays, intercept);
@@ -289,13 +295,7 @@ function readoutOf(name, arrays) {
 }
 
 function kernelReadoutOf(arrays, intercept) {
-  const short = arrays.get("examples.columns"), places = arrays.get("examples.indices").data;
-  const columns = short ? Int32Array.from(places, (i) => short.data[i]) : places;
-  let values = arrays.get("examples.data").data;
-  if (arrays.has("examples.codes")) {
-    const few = values;
-    values = Float64Array.from(arrays.get("examples.codes").data, (code) => few[code]);
-  }
+  const columns = decoded(arrays, "examples.indices"), values = decoded(arrays, "examples.data");
   const examples = { indptr: arrays.get("examples.indptr").data, columns, values };
   return new KernelReadout(examples, arrays.get("dual").data, intercept, arrays.get("sharpness").data[0]);
 }
@@ -341,7 +341,7 @@ export class Model {
     return this.estimators.flatMap(({ blocks }) => blocks.map(({ encoder }) => encoder));
   }
 
-  // Vertex labels that no training graph has; or only those that the model refuses.
+  // Vertex labels that no training graph has, or only those that the model rejects.
   unseen(graph, refused = false) {
     const knowing = this.encoders.filter(({ vocabulary, takesUnseen }) => vocabulary && !(refused && takesUnseen));
     return [...new Set((graph.labels ?? []).filter((label) => knowing.some(({ vocabulary }) => !vocabulary.has(label))))];
@@ -357,7 +357,7 @@ export class Model {
     return each[0].map((_, q) => each.reduce((sum, own) => sum + own[q], 0) / each.length);
   }
 
-  // The number of the class with the largest output; with one output, its sign.
+  // The position of the predicted class: the largest output, or the sign of a single one.
   winner(outputs) {
     if (outputs.length === 1) return this.classes ? Number(outputs[0] > 0) : 0;
     return outputs.indexOf(Math.max(...outputs));
@@ -374,7 +374,7 @@ export class Model {
     return probabilities(outputs.map((s) => s + this.threshold), this.slope);
   }
 
-  // What the score of `target` loses without each vertex.
+  // Leave-one-out effects: the fall of the score of `target` without each vertex.
   vertexEffects(graph, target) {
     const score = (one) => {
       const outputs = this.outputs(one), signs = this.signs(target, outputs.length);
@@ -384,7 +384,7 @@ export class Model {
     return Float64Array.from({ length: graph.n }, (_, v) => whole - score(withoutVertex(graph, v)));
   }
 
-  // Outputs, probabilities, and what each vertex adds to the score of `target`, by default the winner.
+  // Outputs, probabilities, and attributions for the score of `target`, by default the predicted class.
   explain(graph, target = null) {
     const structure = structureOf(graph), vertices = new Float64Array(graph.n);
     const encoded = this.estimators.map((n) => n.encode(graph, structure));
@@ -418,7 +418,7 @@ export function withoutVertex(graph, gone) {
   };
 }
 
-// A model of one target from the record and the arrays of its file, with what Python found out besides: `extras` has the
+// A model of one target from the record and the arrays of its file, and `extras` that Python adds: the
 // radii of reservoirs and how projections are drawn.
 export function modelOf(record, arrays, { radii, projections }) {
   const extras = { radii: new Map(Object.entries(radii)), projections: new Map(Object.entries(projections)) };

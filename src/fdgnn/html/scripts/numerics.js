@@ -1,8 +1,8 @@
-// Small dense linear algebra, and NumPy's random streams (SeedSequence and PCG64), so that a seed means here what it
-// means in Python. Matrices are Float64Array, row after row.
+// Small dense linear algebra, and NumPy's random streams (SeedSequence and PCG64), so that a seed gives the
+// same numbers as in Python. Matrices are Float64Array, row after row.
 
-// The two loops that all others are made of. They are functions of their own, since browsers compile short functions
-// that are called often much better than loops inside of loops.
+// The two inner loops. They are separate functions because browsers compile short functions that are called often
+// much better than nested loops.
 
 // to[i ...] += w from[j ...], n entries.
 export function addRow(to, i, w, from, j, n) {
@@ -76,7 +76,7 @@ export function largestEigenvalue(matrix, n) {
 }
 
 // Two principal components (n, 2) of the centered rows of Z (n, P), and their shares of the variance. The search
-// begins at `start`, the axes of last time, so that a map turns as little as it must.
+// begins at `start`, the axes of last time, so that the map turns as little as possible.
 export function principalMap(Z, n, P, start = null) {
   let axes = start ?? [0, 1].map((k) => Float64Array.from({ length: P }, (_, p) => Math.cos(1 + p * (k + 1.3))));
   const values = [0, 0];

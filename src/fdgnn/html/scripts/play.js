@@ -1,4 +1,4 @@
-// Playing with a graph: the canvas, what is chosen on it, and what the model says.
+// The first tab: the canvas, the selection on it, and the prediction.
 
 import { draw, windowOf } from "./drawing.js";
 import { byId, element } from "./elements.js";
@@ -29,7 +29,7 @@ export class Play {
     return document.querySelector("#tools input:checked").value;
   }
 
-  // ------------------------------------------------------------------ pens: what new vertices and edges are
+  // ------------------------------------------------------------------ pens: labels of new vertices and edges
 
   fillPens() {
     const { palette } = this.stage, pen = byId("pen"), bond = byId("bond");
@@ -174,7 +174,7 @@ export class Play {
     return [this.stage.vertexInWords(v), this.effects.inWords(v)].filter(Boolean).join(": ");
   }
 
-  // The strip below the canvas: what is chosen, and what can be done with it.
+  // The strip below the canvas: the selection, and the actions on it.
   tellChosen() {
     const { stage, chosen } = this, strip = byId("strip");
     if (!chosen) {
@@ -346,7 +346,7 @@ export class Play {
     if (!stage.sketch.vertices.length) this.from = undefined;
   }
 
-  // To the nearest vertex in a direction; what lies to the side counts as farther.
+  // Select the nearest vertex in a direction; vertices to the side count as farther.
   go([dx, dy]) {
     const { vertices } = this.stage.sketch;
     if (!vertices.length) return;
@@ -385,7 +385,7 @@ function choice(name, words, options, now, changed) {
   list.value = now;
   list.addEventListener("change", () => {
     changed(list.value);
-    byId("canvas").focus({ preventScroll: true }); // the list itself is gone with the change
+    byId("canvas").focus({ preventScroll: true }); // the list disappears with the change
   });
   return element("label", {}, `${words} `, list);
 }

@@ -1,4 +1,4 @@
-// The playground: a model that runs in the page, and questions to workers, which run beside it.
+// The playground: a model that runs in the page, and requests to workers, which run beside it.
 
 import { byId, choosable, root, tabbed, themed } from "./elements.js";
 import { structureOf, unpack, unzip } from "./graphs.js";
@@ -10,7 +10,7 @@ import { Effects, flipping, tellTable } from "./verdict.js";
 import { Watch } from "./watch.js";
 
 export class Background {
-  // `source` is the worker's script; `buffer` what it begins with, a copy of the page's content.
+  // `source` is the worker's script; `buffer` its first message, a copy of the page's content.
   constructor(source, buffer) {
     const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
     this.worker = new Worker(url);
@@ -35,7 +35,7 @@ export class Background {
     return answer;
   }
 
-  // Give up what is under way.
+  // Cancel the running request.
   cancel() {
     this.waiting.clear();
     this.worker.postMessage({ id: ++this.count, task: "nothing" });
@@ -44,7 +44,7 @@ export class Background {
 
 // ---------------------------------------------------------------------- playground
 
-// Workers that train: as many as there are processors, as far as a browser tells.
+// Workers that train: one for each processor that the browser reports.
 const TRAINERS = Math.max(1, Math.min(4, navigator.hardwareConcurrency || 2));
 
 function fillExamples(stage) {

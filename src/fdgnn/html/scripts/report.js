@@ -96,7 +96,7 @@ async function drawChart(place) {
 }
 
 function listen(place, view) {
-  // A finger cannot hover: a tap shows what a pointer over the mark would show.
+  // Touch devices cannot hover: a tap shows the tooltip of a mark.
   view.addEventListener("click", (event, item) => showTip(view, event, item, item?.tooltip));
   const map = place.closest("[data-map]");
   if (map) {
@@ -154,10 +154,10 @@ if (chooser) {
 
 const pairsOf = (flat) => Array.from({ length: flat.length / 2 }, (_, i) => [flat[2 * i], flat[2 * i + 1]]);
 
-// A graph of the page; with `steps` from the vertices that a substructure is about, and its radius, they show that in the
-// place of attributions.
+// A graph of the page; with `steps` from the vertices that a substructure is about, and its radius, they show these instead
+// of attributions.
 function drawGraph(drawing, words, steps = null, radius = 0) {
-  const { molecule, directed, labels, orders } = drawing, values = steps ? null : drawing.contributions;
+  const { molecule, directed, labels, orders } = drawing, values = steps ? null : drawing.attributions;
   const at = pairsOf(drawing.positions), unit = unitOf(drawing, at);
   const vertices = at.map(([x, y]) => ({ x: x / unit, y: y / unit }));
   const edges = pairsOf(drawing.edges).map(([u, v]) => ({ u, v }));
@@ -173,7 +173,7 @@ function drawGraph(drawing, words, steps = null, radius = 0) {
   return svg;
 }
 
-// The length that sizes are measured in: of most edges, and less where vertices of a dense graph lie closer.
+// The unit of length: the median edge, and less where vertices of a dense graph lie closer.
 function unitOf({ edges, molecule }, at) {
   const lengths = pairsOf(edges).map(([u, v]) => Math.hypot(at[u][0] - at[v][0], at[u][1] - at[v][1])).filter((l) => l > 0);
   lengths.sort((a, b) => a - b);
@@ -183,7 +183,7 @@ function unitOf({ edges, molecule }, at) {
   return !molecule && area > 0 ? Math.min(unit, 0.8 * Math.sqrt(area / at.length)) : unit;
 }
 
-// How a vertex is drawn that is some steps away from those that a substructure is about; -1 if it is not part of it.
+// The mark of a vertex by its distance from the vertices of a substructure; -1 if it is not part of it.
 function markOf(step) {
   if (step === 0) return { kind: "center", r: 0.3, words: "is meant" };
   if (step < 0) return { kind: "pale", r: 0.13, words: "not part of it" };
@@ -194,7 +194,7 @@ function details(drawing) {
   const made = element("details", {}, element("summary", {}, "Table: attributions"));
   made.addEventListener("toggle", () => {
     if (!made.open || made.children.length > 1) return;
-    const table = vertexTable(["vertex", "label", "attribution"], drawing.contributions,
+    const table = vertexTable(["vertex", "label", "attribution"], drawing.attributions,
       (v) => drawing.labels?.[v] ?? "–", (value) => [written(value, 3)]);
     made.append(element("div", { class: "wide" }, table));
   });
@@ -211,7 +211,7 @@ for (const place of all("[data-graph]")) {
     place.append(drawGraph(drawing, words, steps, Number(place.dataset.radius)));
   } else if (drawing && !marked) {
     place.append(drawGraph(drawing, `Graph ${place.dataset.graph}`));
-    if (drawing.contributions) place.after(details(drawing));
+    if (drawing.attributions) place.after(details(drawing));
   } else {
     place.append(element("p", { class: "absent" }, "Not drawn: it is too large, or the page was."));
   }
@@ -242,7 +242,7 @@ function mapOf(figure) {
     picture.replaceChildren();
     if (drawing) {
       picture.append(drawGraph(drawing, `Graph ${graph}, ${row.size_}`));
-      if (drawing.contributions) picture.append(details(drawing));
+      if (drawing.attributions) picture.append(details(drawing));
     } else {
       picture.append(element("p", { class: "absent" },
         "Not drawn: the page keeps the drawings of the graphs that fit into it."));

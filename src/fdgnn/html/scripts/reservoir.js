@@ -1,15 +1,15 @@
-// The paper's encoder: layers of untrained neurons, each iterated to its fixed point.
+// The paper's encoder: layers of untrained units, each iterated to its fixed point.
 //
 //     X = tanh(U W_I^T + bias + A X W_H^T)                                                 (eq. 2)
 //
-// States are kept neuron after neuron: X[h * n + v] is what neuron h says of vertex v.
+// States are kept unit after unit: X[h * n + v] is the state of unit h at vertex v.
 
 import { spectralBound, sumNeighbors } from "./graphs.js";
 import { addRow } from "./numerics.js";
 
 const SWEEPS = 20000; // around a cycle of neurons, at most
 
-// The neurons of a layer in an order in which each comes after those that it reads; neurons that read each other around a
+// The units of a layer in an order in which each comes after those that it reads; units that read each other around a
 // cycle are one part. Tarjan's strongly connected components.
 function partsOf(sources, H, C) {
   const index = new Int32Array(H).fill(-1), lowest = new Int32Array(H), waiting = new Uint8Array(H), stack = [], parts = [];
@@ -31,7 +31,7 @@ function partsOf(sources, H, C) {
   return parts;
 }
 
-// x[k ...] = tanh(d[i ...] + w s[j ...]), n entries; give the largest change.
+// x[k ...] = tanh(d[i ...] + w s[j ...]), n entries; return the largest change.
 function squashRow(D, i, w, S, j, X, k, n) {
   let change = 0;
   for (let v = 0; v < n; v++) {
@@ -42,7 +42,7 @@ function squashRow(D, i, w, S, j, X, k, n) {
   return change;
 }
 
-// One layer: H neurons, each with connections to the input (`inputs`) and to its own layer (`recurrent`),
+// One layer: H units, each with connections to the input (`inputs`) and to its own layer (`recurrent`),
 // {sources, values} of H * C entries.
 export class Layer {
   constructor(inputs, recurrent, bias) {
@@ -66,7 +66,7 @@ export class Layer {
     return D;
   }
 
-  // Set x[h] to tanh(D[h] + sum of W_H[h, s] (A x)[s]); give the largest change.
+  // Set x[h] to tanh(D[h] + sum of W_H[h, s] (A x)[s]); return the largest change.
   evaluate(h, n, D, S, X) {
     const { sources, values } = this.recurrent, C = this.C, first = h * n, last = h * C + C - 1;
     const total = C > 1 ? D.slice(first, first + n) : D.subarray(first, first + n); // all but the last connection
@@ -74,7 +74,7 @@ export class Layer {
     return squashRow(total, 0, values[last], S, sources[last] * n, X, first, n);
   }
 
-  // The fixed point, part by part; a cycle of neurons is swept until no state moves by more than `tol`.
+  // The fixed point, part by part; a cycle of units is swept until no state moves by more than `tol`.
   solve(structure, D, tol = 1e-15) {
     const { n } = structure, X = new Float64Array(this.H * n), S = new Float64Array(this.H * n);
     for (const { neurons, cycles } of this.parts) {
@@ -90,7 +90,7 @@ export class Layer {
     return X;
   }
 
-  // One step of eq. 2 for all neurons at once: the new states, and how far they moved (Frobenius).
+  // One step of eq. 2 for all units at once: the new states, and how far they moved (Frobenius).
   step(structure, D, X) {
     const n = structure.n, S = new Float64Array(this.H * n), next = new Float64Array(X);
     let square = 0;
@@ -101,7 +101,7 @@ export class Layer {
   }
 
   // The paper's loop from zero: until a step moves the states by less than `tol`, or for `most` steps.
-  // `watch` is told of each step.
+  // `watch` is called after each step.
   iterate(structure, D, tol, most, watch = null) {
     let states = new Float64Array(this.H * structure.n), distance = Infinity, steps = 0;
     while (steps < most && distance >= tol) {
@@ -113,7 +113,7 @@ export class Layer {
   }
 }
 
-// What the first layer receives from a graph's labels (numbers in the vocabulary, -1 for none), features
+// Input of the first layer: a graph's labels (numbers in the vocabulary, -1 for none), features
 // (n rows of n_inputs), or, where there are neither, from the constant 1.
 function firstDrive(layer, n, { codes = null, features = null, n_inputs = 1 }) {
   const D = new Float64Array(layer.H * n), { sources, values } = layer.inputs, C = sources.length / layer.H;
@@ -182,7 +182,7 @@ export class Reservoir {
     return found;
   }
 
-  // Features of a graph, and how a weighted sum of them is shared by its vertices.
+  // Features of a graph, and how a weighted sum of them is split over its vertices.
   encode(graph, structure, bound) {
     const n = structure.n, all = this.states(graph, structure, bound), H = this.H;
     const features = new Float64Array(this.n_features);

@@ -1,4 +1,4 @@
-// The graph on the canvas, which can be changed and taken back, and molecules as the model reads them: atoms with their
+// The graph on the canvas with undo and redo, and molecules as the model reads them: atoms with their
 // hydrogens, rings and types (fdgnn/graphs/molecules.py).
 
 import { freePlace } from "./layout.js";
@@ -66,7 +66,7 @@ export function ringEdges(n, edges) {
   return found;
 }
 
-// What follows from atoms and bonds: degree, bond sum, hydrogens, in a ring, for each atom.
+// Properties derived from atoms and bonds: degree, bond sum, hydrogens, in a ring, for each atom.
 // An atom that came with its hydrogens keeps them until its bonds, element or charge are changed.
 export function described(atoms, bonds) {
   const degree = atoms.map(() => 0), sum = atoms.map(() => 0), ring = atoms.map(() => false);
@@ -95,7 +95,7 @@ export function described(atoms, bonds) {
 
 const keyOf = ({ element, charge }, sum) => `${element} ${charge} ${sum}`;
 
-// The label of an atom, as `atoms` of the reading says: its element, or its type.
+// The label of an atom, by the rule `atoms` of the input schema: its element, or its type.
 function atomLabel(atom, how) {
   if (how === "element") return atom.element;
   const charge = atom.charge ? ` ${atom.charge > 0 ? "+" : "-"}${Math.abs(atom.charge)}` : "";
@@ -117,7 +117,7 @@ function atomFeatures(atom, n_features) {
 // ---------------------------------------------------------------------- aromaticity
 
 // Aromatic rings, by the rule of RDKit in short: a ring, or two that share a bond, whose atoms give 4n + 2
-// electrons. Rings written with alternating double bonds become aromatic as the model's own reading makes them.
+// electrons. Rings written with alternating double bonds become aromatic as the model's reader makes them.
 
 const LONGEST = 8; // atoms of a ring that is looked at
 const PULLING = new Set(["N", "O", "S", "F", "Cl", "Br", "I", "Se"]); // take the electron of a double bond to carbon
@@ -278,12 +278,12 @@ export class History {
     if (sketch !== this.now) this.push({ ...this.entry, sketch, edited: this.entry.edited || !moved });
   }
 
-  // Show another sketch in the place of this one, without a word of it in the history.
+  // Replace the current sketch without an entry in the history.
   replace(sketch) {
     this.past[this.place] = { ...this.entry, sketch };
   }
 
-  // The graph as it began; that, too, can be taken back.
+  // Restore the first sketch of the graph; this can be undone, too.
   reset() {
     if (!this.untouched) this.push({ ...this.entry, sketch: this.entry.first, edited: false });
   }
@@ -304,7 +304,7 @@ export class History {
 
 // ---------------------------------------------------------------------- atoms
 
-// Remember, of each atom, the label and the hydrogens it came with: they hold until it is changed.
+// Keep the label and the hydrogens that each atom came with; they are valid until it is changed.
 export function withGivenAtoms(sketch) {
   const bare = atomsOf(sketch);
   const atoms = sketch.vertices.map(({ atom }, v) => (
@@ -318,9 +318,9 @@ export function withGivenAtoms(sketch) {
 
 export const atomsOf = (sketch) => described(sketch.vertices.map((vertex) => vertex.atom), sketch.edges);
 
-// ---------------------------------------------------------------------- what the model sees
+// ---------------------------------------------------------------------- input of the model
 
-// The graph as encoders take it. In a molecule labels follow from atoms and bonds, by the model's `rules`.
+// The graph in the form that encoders use. In a molecule labels follow from atoms and bonds, by the model's `rules`.
 export function graphOf(sketch, kind, rules) {
   const { vertices, edges } = sketch;
   const graph = {
@@ -379,7 +379,7 @@ function commonest(edges, edgeLabels) {
   return [...counts].sort((a, b) => b[1] - a[1])[0]?.[0] ?? edgeLabels[0];
 }
 
-// Only what leaves a molecule: in one piece, no atom with too many bonds, and no aromatic ring broken.
+// Keep changes that leave a valid molecule: connected, no atom with too many bonds, and no aromatic ring broken.
 function moleculeEdits(sketch, palette) {
   const { vertices, edges } = sketch, atoms = atomsOf(sketch), found = [];
   const pieces = n_parts(sketch);
@@ -458,7 +458,7 @@ export function inWords(edit, sketch, names) {
 
 const withArticle = (word) => `${/^[AEFHILMNORSX](?![a-z])|^[aeiou]/.test(word) ? "an" : "a"} ${word}`;
 
-// Whose vertices and edges a change touches, for marking.
+// The vertices and edges that a change affects, to be marked.
 export function touched(edit, sketch) {
   if (edit.e !== undefined) return [sketch.edges[edit.e].u, sketch.edges[edit.e].v];
   return edit.u !== undefined ? [edit.u, edit.v] : [edit.v];

@@ -1,5 +1,5 @@
-// What all parts of the page share: the model, the graph on the canvas, who wants to know of changes, and graphs that
-// people type or paste: SMILES, and lists of edges.
+// State shared by all parts of the page: the model, the graph on the canvas and listeners to its changes; and parsers of
+// typed graphs: SMILES, and lists of edges.
 
 import { byId, element, written } from "./elements.js";
 import { graphsOf } from "./graphs.js";
@@ -52,7 +52,7 @@ export class Stage {
     return [...sums].map((sum) => sum / Math.max(n, 1));
   }
 
-  // ------------------------------------------------------------------ what is on the canvas
+  // ------------------------------------------------------------------ the canvas
 
   get sketch() {
     return this.history.now;
@@ -63,7 +63,7 @@ export class Stage {
     return this.history.entry.example;
   }
 
-  // Change the graph; what moves only is told as such, since the model need not look again.
+  // Change the graph; listeners learn if only positions changed, because predictions stay the same then.
   change(sketch, { record = true, moved = false } = {}) {
     if (record) this.history.add(sketch, moved);
     else this.history.replace(sketch);
@@ -150,12 +150,12 @@ export class Stage {
     return this.molecule ? "atom" : "vertex";
   }
 
-  // What vertices add to: the score of the class that is answered, or a number.
+  // The name of the explained score: that of the predicted class, or the number.
   get scoreWord() {
     return this.model.classes ? `the score of class ${this.className(this.explanation.target)}` : "the number";
   }
 
-  // What a vertex of the graph on the canvas adds in the mean.
+  // The mean attribution of the vertices on the canvas.
   get meanVertex() {
     const { vertices } = this.explanation;
     return vertices.reduce((sum, value) => sum + value, 0) / vertices.length;
@@ -175,21 +175,21 @@ export class Stage {
     return name ? `${code} (${name})` : String(code);
   }
 
-  // What the data says of an example, in words; nothing where it says nothing.
+  // The target of an example in words; empty if it is unknown.
   truthOf(g) {
     const answer = this.examples[g]?.answer ?? null, classes = this.content.graphs?.classes;
     if (answer === null) return "";
     return classes ? `class ${this.nameOfClass(classes[answer])}` : written(answer);
   }
 
-  // What is known of an atom beside its element; nothing where graphs are no molecules.
+  // Properties of an atom beside its element; empty if graphs are not molecules.
   atomFacts(v) {
     if (!this.rules) return [];
     const { hydrogens, aromatic, ring, over } = this.atoms[v];
     return [aromatic ? "aromatic" : "", ring && !aromatic ? "in a ring" : "", `${hydrogens || "no"} H`, over ? "too many bonds" : ""].filter(Boolean);
   }
 
-  // ------------------------------------------------------------------ where graphs come from
+  // ------------------------------------------------------------------ sources of graphs
 
   // The sketch of an example; molecules come with their atoms, bonds and places.
   sketchOf(g) {
@@ -218,7 +218,7 @@ export class Stage {
   }
 }
 
-// ---------------------------------------------------------------------- reading what people type
+// ---------------------------------------------------------------------- parsing SMILES
 
 class ReadingError extends Error {}
 
@@ -299,7 +299,7 @@ function settleAromatic(atoms, bonds) {
 const LINK = /^(.+?)(->|--|-|,|\s)\s*(.+)$/;
 const NAME = /^[\p{L}\p{N}_.]+$/u;
 
-// What is told of a text that is no list of edges.
+// The message for a text that is not a list of edges.
 function noEdges(text) {
   const short = text.trim().length > 40 ? `${text.trim().slice(0, 40)} …` : text.trim();
   return new ReadingError(`“${short}” is no list of edges: this page takes pairs of vertices, such as 0-1 1-2 2-0, and no SMILES.`);
@@ -372,7 +372,7 @@ function exampleWith(stage) {
   return a === undefined ? "" : `0:${a}-1:${b} 1-2:${a} 2-0`;
 }
 
-// A sketch from what was typed; raises ReadingError with the reason if it is none.
+// Parse typed text as a sketch; throw ReadingError with the reason if that is impossible.
 export function read(stage, text) {
   if (!stage.rules) return plain(stage, text);
   if (/\s/.test(text.trim())) throw new ReadingError("That is no SMILES: it must be one word, such as CCO.");
@@ -387,7 +387,7 @@ export function read(stage, text) {
   return { sketch: withGivenAtoms(bare), note: notes.join(" ") };
 }
 
-// Refuse atoms outside of brackets that have more bonds than they can, as Python does.
+// Reject atoms outside of brackets with more bonds than their valence, as Python does.
 function checkBonds(sketch, written) {
   const v = atomsOf(sketch).findIndex(({ over }, i) => over && written[i].hydrogens === null);
   if (v < 0) return;
@@ -435,7 +435,7 @@ export function noted(stage) {
   });
 }
 
-// Notes on labels that the model has not seen, but takes.
+// Notes on labels that no training graph has, but that the model accepts.
 function unseenNotes(stage) {
   const { unseen = [], unseenEdges = [], graph } = stage.explanation;
   if (unseen.length && graph.labels.every((label) => unseen.includes(label))) {

@@ -1,4 +1,4 @@
-// Training by moving a slider: settings, and what follows from them.
+// Training by sliders: settings, and their results.
 
 import { histogram } from "./drawing.js";
 import { byId, copies, element, shape } from "./elements.js";
@@ -9,8 +9,8 @@ const SLIDERS = [
   { name: "omega1", label: "ω(1)", words: "input scaling", min: 0.02, max: 2, step: 0.02, value: 1 },
   { name: "omega", label: "ω", words: "scaling between layers", min: 0.02, max: 2, step: 0.02, value: 1 },
   { name: "depth", label: "Layers", words: "each reads the fixed point of the one below", min: 1, max: 6, step: 1, value: 3 },
-  { name: "units", label: "Units", words: "neurons in each layer", min: 5, max: 100, step: 5, value: 50 },
-  { name: "strength", label: "λ", words: "regularization strength of the readout (alpha)", min: -6, max: 3, step: 0.25, value: -3 },
+  { name: "units", label: "Units", words: "units in each layer", min: 5, max: 100, step: 5, value: 50 },
+  { name: "strength", label: "alpha", words: "regularization strength of the readout (alpha)", min: -6, max: 3, step: 0.25, value: -3 },
   { name: "seed", label: "Seed", words: "random initialization (random_state)", min: 0, max: 50, step: 1, value: 0 },
 ];
 const SIGNS = ["M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0", "M-4 -4h8v8h-8z", "M0 -5l5 9h-10z", "M-5 0l5 -5l5 5l-5 5z", "M-4.5 -1.5h3v-3h3v3h3v3h-3v3h-3v-3h-3z"];
@@ -47,7 +47,7 @@ export class Train {
     form.addEventListener("submit", (event) => event.preventDefault());
   }
 
-  // What is set: as the worker takes it.
+  // The settings in the form that the worker uses.
   settings() {
     const set = Object.fromEntries(SLIDERS.map(({ name }) => [name, Number(byId("sliders").elements[name].value)]));
     return { ...set, alpha: Number((10 ** set.strength).toPrecision(6)) };
@@ -66,7 +66,7 @@ export class Train {
     this.opened = true;
   }
 
-  // One training after another: what is set while one runs is trained after it, and only the last of it.
+  // Run one training at a time; of the settings made meanwhile, only the last are trained next.
   async moved() {
     this.lastMove = performance.now();
     this.tellSettings(this.settings());
@@ -129,7 +129,7 @@ export class Train {
         class: `point${kind}`, style: `fill: var(--c${(answer % 7) + 1})`,
       });
       point.dataset.graph = g;
-      point.append(shape("title", {}, `graph ${examples[g].id}, ${this.stage.truthOf(g)}${kind ? ", predicted wrongly" : ""}`));
+      point.append(shape("title", {}, `graph ${examples[g].id}, ${this.stage.truthOf(g)}${kind ? ", wrong prediction" : ""}`));
       return point;
     }));
     const key = this.stage.content.graphs.classes.map((name, c) => {
@@ -139,7 +139,7 @@ export class Train {
     });
     const outlined = shape("svg", { viewBox: "-6 -6 12 12" });
     outlined.append(shape("path", { d: SIGNS[0], style: "fill: none; stroke: var(--ink); stroke-width: 1.6px" }));
-    byId("map-key").replaceChildren(...key, element("li", {}, outlined, "predicted wrongly out of fold"));
+    byId("map-key").replaceChildren(...key, element("li", {}, outlined, "wrong out-of-fold prediction"));
     byId("map-words").textContent = `Two principal components of the features, with ${shares.map((s) => `${(100 * s).toFixed(0)} %`).join(" and ")} of the variance. A click opens the graph.`;
   }
 
@@ -150,7 +150,7 @@ export class Train {
     this.openPlay();
   }
 
-  // ------------------------------------------------------------------ the model that is set
+  // ------------------------------------------------------------------ the trained model
 
   async use() {
     const settings = this.settings(), shares = await this.embed(settings);
@@ -168,7 +168,7 @@ export class Train {
 
   tellTrained() {
     const { depth, units } = this.settings(), layers = depth === 1 ? "one layer" : `${depth} layers`;
-    byId("summary").textContent = `Change a graph and see what the model says: now the one that was trained in this page answers (${layers} of ${units} units). The Train tab leads back to the page's own model.`;
+    byId("summary").textContent = `Change a graph and see the prediction: now of the model that was trained in this page (${layers} of ${units} units). The Train tab leads back to the page's own model.`;
   }
 
   useOwn() {

@@ -6,7 +6,7 @@ import { addRow, cholesky, dotRow, gram, largestEigenvalue, MATRIX, principalMap
 import { Layer, Reservoir } from "./reservoir.js";
 
 const SETTLED = 1e-11; // a state that moves by less in a sweep has converged
-const TOL = 1e-9, MOST_STEPS = 50; // of the paper's loop, for graphs without a certificate; as in the code that is given
+const TOL = 1e-9, MOST_STEPS = 50; // of the paper's loop, for graphs without a certificate; as in the code that the page shows
 
 // ---------------------------------------------------------------------- drawing
 
@@ -21,7 +21,7 @@ function drawLayer(seed, i, H, n_sources) {
   };
 }
 
-// rho(W_H) for one connection per neuron: the largest geometric mean of |w| along a cycle.
+// rho(W_H) for one connection per unit: the largest geometric mean of |w| along a cycle.
 function radiusOf({ parts, recurrent }) {
   let largest = 0;
   for (const { neurons, cycles } of parts) {
@@ -146,7 +146,7 @@ export class Trainer {
     return { X, P, expansion };
   }
 
-  // Everything that follows from pooled states: out-of-fold outputs and accuracy, the map, the certificates.
+  // Results derived from pooled states: out-of-fold outputs and accuracy, the map, the certificates.
   train(settings, shares) {
     const start = performance.now(), n = this.graphs.length;
     const { X, P } = this.features(settings, shares);
@@ -186,7 +186,7 @@ function reservoirWith(layers, kind, settled) {
   });
 }
 
-// A model from weights that a trainer gave.
+// A model with the weights of a trainer.
 export function trainedModel({ layers, projection, units, weights, intercept }, { kind, classes }) {
   const encoder = reservoirWith(layers.map(({ inputs, recurrent, bias }) => new Layer(inputs, recurrent, bias)), kind);
   const block = new Block(encoder, new Expansion(projection, units), 1);

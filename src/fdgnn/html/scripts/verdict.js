@@ -1,4 +1,4 @@
-// What the model says of the graph: the answer, and below it words, bars and a table.
+// The prediction for the graph: its class or number, and below it words, bars and a table.
 
 import { byId, element, shape, signed, vertexTable, written } from "./elements.js";
 import { applied, inWords, touched } from "./sketch.js";
@@ -21,7 +21,7 @@ function verdictOf(stage) {
     return { answer: [element("h2", {}, "No answer")], more: [element("p", { class: "problem" }, why)] };
   }
   const n = explanation.vertices.length, many = stage.molecule ? "atoms" : "vertices";
-  const added = `${signed(explanation.base)} for an empty graph, and ${signed(explanation.score - explanation.base)} from ${n === 1 ? `its ${stage.vertexWord}` : `its ${n} ${many}, ${signed(stage.meanVertex)} each in the mean`}.`;
+  const added = `${signed(explanation.base)} for an empty graph, and ${signed(explanation.score - explanation.base)} from ${n === 1 ? `its ${stage.vertexWord}` : `its ${n} ${many}, ${signed(stage.meanVertex)} each on average`}.`;
   const truth = stage.truthOf(stage.example), known = truth && !stage.history.entry.edited ? [words(`In the data: ${truth}.`)] : [];
   if (!model.classes) {
     const numbers = explanation.outputs.map((y) => written(y)).join(", ");
@@ -40,7 +40,7 @@ function classBars(stage, winner) {
   const { explanation: { outputs, probabilities }, model } = stage, bars = element("div", { class: "bars" });
   model.classes.forEach((_, c) => {
     const own = outputs.length === 1 ? (c ? outputs[0] : -outputs[0]) : outputs[c];
-    const share = probabilities ? probabilities[c] : (own + 1) / 2; // how far an output is from −1 to +1
+    const share = probabilities ? probabilities[c] : (own + 1) / 2; // position of an output between −1 and +1
     const text = probabilities ? percent(share) : signed(own, 2);
     const bar = element("span", { class: `bar${c === winner ? " first" : ""}`, "aria-hidden": "true" }, element("i", {}));
     bar.firstChild.style.width = `${(100 * Math.min(1, Math.max(0, share))).toFixed(1)}%`;
@@ -50,7 +50,7 @@ function classBars(stage, winner) {
 }
 
 export function tellTable(stage) {
-  const { explanation } = stage, place = byId("contributions");
+  const { explanation } = stage, place = byId("attributions");
   if (!byId("table-of-vertices").open || !explanation.vertices) {
     place.replaceChildren();
     return;
@@ -62,14 +62,14 @@ export function tellTable(stage) {
 
 // ---------------------------------------------------------------------- effects
 
-// What vertices show: what each adds to the score, or what the score loses without it. The second takes a run of the
-// model for each vertex, beside the page.
+// Values of vertices: attributions, or leave-one-out effects. The latter take a run of the model for each vertex, in a
+// worker.
 
 export class Effects {
   constructor(stage, makeBackground) {
     this.stage = stage;
     this.makeBackground = makeBackground;
-    this.found = new WeakMap(); // from explanations to what the score loses
+    this.found = new WeakMap(); // leave-one-out effects by explanation
     this.listeners = [() => this.tellKey()];
     byId("shows-what").textContent = stage.molecule ? "Atoms show" : "Vertices show";
     byId("table-words").textContent = `Table: what each ${stage.vertexWord} adds`;
@@ -85,14 +85,14 @@ export class Effects {
     return byId("shows").value === "without";
   }
 
-  // A number for each vertex of the graph on the canvas; nothing where there is none yet.
+  // A value for each vertex on the canvas; null if there are none yet.
   get values() {
     const { explanation, sketch } = this.stage, known = this.without ? this.found.get(explanation) : explanation.vertices;
     return known?.length === sketch.vertices.length ? known : null;
   }
 
-  // What colors show: what a vertex adds beside the mean one, as pictures of explanations do. What all add alike would
-  // paint them all alike.
+  // Colored values: attributions relative to their mean, as in pictures of explanations. The common part would give
+  // all vertices the same color.
   get painted() {
     const { values } = this, mean = values && !this.without ? this.stage.meanVertex : 0;
     return values && values.map((value) => value - mean);
@@ -128,7 +128,7 @@ export class Effects {
     byId("key").replaceChildren(element("li", {}, sign("for"), red), element("li", {}, sign("against"), blue));
   }
 
-  // Another model was taken, or the page's own again.
+  // Called when the model is replaced, or the page's own model is restored.
   use(details) {
     this.background?.ask("use", details);
   }
@@ -140,12 +140,12 @@ function sign(kind) {
   return svg;
 }
 
-// ---------------------------------------------------------------------- flipping
+// ---------------------------------------------------------------------- counterfactuals
 
 export function flipping(stage, play, background) {
   const button = byId("flip"), progress = byId("flip-progress"), list = byId("flips");
   const classes = Boolean(stage.model.classes);
-  const question = classes ? "What is the smallest change that flips the class?" : "Which single change moves the number most?";
+  const question = classes ? "What is the smallest change that changes the class?" : "Which single change moves the number most?";
   let running = false;
   button.textContent = question;
 
@@ -156,7 +156,7 @@ export function flipping(stage, play, background) {
     progress.textContent = "";
   }
 
-  // An answer is about one graph: when the graph changes, it is gone.
+  // Results belong to one graph: they are removed when it changes.
   stage.listeners.push(({ moved }) => {
     if (moved) return;
     stop();
@@ -194,7 +194,7 @@ export function flipping(stage, play, background) {
     const flips = classes ? tried.filter(({ answer }) => answer !== winner) : [];
     if (!n) progress.textContent = "There is no single change to try.";
     else if (flips.length) progress.textContent = `${n} single changes tried. These flip the class, the strongest first:`;
-    else if (classes) progress.textContent = `${n} single changes tried: none flips the class. These come nearest:`;
+    else if (classes) progress.textContent = `${n} single changes tried: none changes the class. These come nearest:`;
     else progress.textContent = `${n} single changes tried. These move the number most:`;
     const before = stage.sketch;
     list.replaceChildren(...(flips.length ? flips : tried).slice(0, 6).map(({ edit, outputs, answer, change }) => {

@@ -1,4 +1,4 @@
-// Watching a part of the model at work: states that converge, or WL labels that are refined.
+// The second tab: states of a reservoir that converge, or WL labels that are refined.
 
 import { curves, draw, windowOf } from "./drawing.js";
 import { byId, element, shape, signed } from "./elements.js";
@@ -30,7 +30,7 @@ export class Watch {
     this.stale = false;
   }
 
-  // Parts of the model: each encoder of each estimator, but counts of pairs, which have no steps. Random initializations, which have one name, are numbered.
+  // Parts of the model: each encoder of each estimator, except counts of pairs, which have no steps. Random initializations share a name and are numbered.
   parts() {
     const { estimators } = this.stage.model;
     return estimators.flatMap((estimator, i) => {
@@ -125,7 +125,7 @@ class ReservoirFilm {
 
   parts() {
     this.chart = shape("svg");
-    const list = element("select", {}, ...Array.from({ length: this.encoder.H }, (_, h) => element("option", { value: h }, `neuron ${h}`)));
+    const list = element("select", {}, ...Array.from({ length: this.encoder.H }, (_, h) => element("option", { value: h }, `unit ${h}`)));
     this.neuron = this.liveliest();
     list.value = String(this.neuron);
     list.addEventListener("change", () => {
@@ -140,7 +140,7 @@ class ReservoirFilm {
     ];
   }
 
-  // The neuron whose states differ most between vertices, in the last layer.
+  // The unit whose states differ most between vertices, in the last layer.
   liveliest() {
     const { states } = this.layers.at(-1).at(-1), n = this.structure.n;
     const spread = (h) => {
@@ -210,7 +210,7 @@ class LabelFilm {
     this.panel = [this.heaviest()];
   }
 
-  // The WL labels that add most to the score of the class, or take most from it.
+  // The WL labels with the largest attributions, positive or negative.
   heaviest() {
     const found = this.shares.flatMap(({ sums, sizes }, t) => sums.map((sum, group) => ({ t, group, sum, size: sizes[group] })));
     found.sort((a, b) => Math.abs(b.sum) - Math.abs(a.sum));
@@ -234,7 +234,7 @@ class LabelFilm {
     return element("div", { class: "side" }, element("h3", {}, `WL labels with the largest attributions ${words}`), list);
   }
 
-  // A WL label in words, by one of the vertices that have it: what it is, and from iteration 1 on what it lies beside.
+  // A WL label in words, by one of the vertices that have it: its first label, and from iteration 1 on its neighbors.
   describe({ t, group }) {
     const { stage } = this, { channel, round, groups } = this.rows[t], v = groups.indexOf(group);
     const { indptr, neighbors } = this.structure, around = [...neighbors.subarray(indptr[v], indptr[v + 1])];

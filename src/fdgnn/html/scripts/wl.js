@@ -1,5 +1,5 @@
 // Weisfeiler-Lehman features: labels of 64 bits, refined iteration by iteration and counted, bitwise as in Python
-// (fdgnn/encoders/wl.py). They are BigInt; browsers compile what is cut to 64 bits at once to plain arithmetic.
+// (fdgnn/encoders/wl.py). They are BigInt; browsers compile operations that are cut to 64 bits at once to plain arithmetic.
 
 const cut = (number) => BigInt.asUintN(64, number);
 
@@ -18,7 +18,7 @@ const mixRow = (row) => row.reduce((label, number) => mix(label ^ number), BigIn
 const ESCAPES = new Map([["\\", "\\\\"], ["\n", "\\n"], ["\r", "\\r"], ["\t", "\\t"]]);
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Zs}]/u;
 
-// What Python's repr() gives of a label.
+// The repr() of a label in Python.
 function pythonText(label) {
   if (typeof label === "number") return String(label);
   const quote = label.includes("'") && !label.includes('"') ? '"' : "'";
@@ -221,7 +221,7 @@ function channelsOf(graph, structure, settings) {
   return found;
 }
 
-// What each arc carries as 64 bits, or null where that is nothing. A graph without arcs has no labels of them.
+// The 64 bits of each arc's label or weight, or null if arcs have none. A graph without arcs has no labels of them.
 function arcBits({ arcLabels, weights }, { labeledArcs, weightedArcs, weightEdges }) {
   const labels = labeledArcs ? (arcLabels ?? []).map(hashLabel) : null;
   if (!weightedArcs) return labels;
@@ -240,7 +240,7 @@ function roundToEven(value) {
 //     total(v)  = sum over arcs (u, v) of mix(mix(label(u)) ^ arc)
 //     label'(v) = mix(label(v) ^ mix(total(v)))
 
-const OUTWARD = 0xd1b54a32d192ed03n; // tells arcs that leave a vertex from those that enter
+const OUTWARD = 0xd1b54a32d192ed03n; // distinguishes arcs that leave a vertex from arcs that enter it
 
 // One iteration: from WL labels of all vertices to the next ones.
 function refine({ n, indptr, neighbors, directed }, bits, labels) {
@@ -306,7 +306,7 @@ export class WLCounts extends LabelCounts {
     });
   }
 
-  // Counts as a sparse row, and how a weighted sum of them is shared by the vertices.
+  // Counts as a sparse row, and how a weighted sum of them is split over the vertices.
   encode(graph, structure) {
     const rows = this.rows(graph, structure);
     for (const row of rows) row.columns = this.columnsOf(row);
@@ -319,7 +319,7 @@ export class WLCounts extends LabelCounts {
     const weight = (direction, c) => (c < 0 ? 0 : direction[place.get(c)] * (present ? 1 / often.get(c) : 1));
     return {
       features: { columns, values }, rows,
-      // What the vertices of each WL label add together: they share its weights equally.
+      // The attribution of each WL label, split equally over its vertices.
       shares: (direction) => rows.map((row) => {
         const sums = [], sizes = [];
         row.groups.forEach((group, v) => {
@@ -356,7 +356,7 @@ function levelsOf(key, n_pairs, mask) {
 
 // Counts of the pairs of vertices by their labels and their distance (src/kernels/pairs.hpp).
 export class PairCounts extends LabelCounts {
-  // Call visit(source, v, key, times) for each source and all vertices near to it; give the number of sources.
+  // Call visit(source, v, key, times) for each source and all vertices near to it; return the number of sources.
   search({ n, indptr, neighbors, directed }, labels, visit) {
     let sources = [...Array(n).keys()];
     if (n > MOST_SOURCES) {
@@ -375,7 +375,7 @@ export class PairCounts extends LabelCounts {
     return sources.length;
   }
 
-  // Counts as a sparse row, and how a weighted sum of them is shared by the vertices: the pairs of a kind share equally.
+  // Counts as a sparse row, and how a weighted sum of them is split over the vertices: the pairs of a kind share equally.
   encode(graph, structure) {
     const { n } = structure, mask = BigInt(this.settings.mask), sums = new Map();
     const channels = channelsOf(graph, structure, { ...this.settings, n_iterations: 1 }).filter(({ rounds }) => rounds);

@@ -1,4 +1,4 @@
-// What takes long runs here, beside the page: trying single changes, and training.
+// Long computations beside the page: counterfactuals and training.
 
 import { graphsOf, kindOf, unpack } from "./graphs.js";
 import { modelOf } from "./model.js";
@@ -9,14 +9,14 @@ let content = null, arrays = null, model = null, trainer = null, newest = 0;
 
 const pause = () => new Promise((resolve) => setTimeout(resolve));
 
-// How far the winner is ahead: its score less the best of the others; with one output, its score.
+// The margin of the predicted class: its score minus the best of the others; with one output, its score.
 function margin(outputs, winner, classes) {
   if (!classes) return outputs[winner];
   if (outputs.length === 1) return winner ? outputs[0] : -outputs[0];
   return outputs[winner] - Math.max(...outputs.filter((_, q) => q !== winner));
 }
 
-// Try all single changes; tell of progress, and give those that change the answer, or come nearest to it.
+// Try all single changes, report progress, and return those that change the predicted class or come nearest to it.
 async function tryEdits({ id, sketch, palette, kind, rules }) {
   const start = new Sketch(sketch.vertices, sketch.edges, sketch.directed);
   const scored = (one) => model.outputs(graphOf(one, kind, rules));
@@ -61,7 +61,7 @@ const tasks = {
 
 self.onmessage = async ({ data }) => {
   newest = data.id;
-  await pause(); // so that a newer question of the same kind can overtake this one
+  await pause(); // so that a newer request of the same kind can replace this one
   if (data.latest && newest !== data.id) return;
   const result = await tasks[data.task](data);
   if (result !== undefined) postMessage({ id: data.id, result });

@@ -1,9 +1,9 @@
-"""The data: statistics of the graphs, and where the model places them."""
+"""Data: statistics of the graphs, and a map of their features."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from fdgnn.html.figures import (
     Figure,
@@ -18,7 +18,8 @@ from fdgnn.html.figures import (
 )
 from fdgnn.html.report_data import BarCounts, DataStatistics, GraphRow, ReportData
 from fdgnn.html.subjects import Subject
-from fdgnn.html.words import NONE, count, listed, percent, plural, significant
+from fdgnn.html.words import NONE, count, percent, plural, significant
+from fdgnn.texts import listed
 
 LISTED = 200  # graphs in the table
 
@@ -28,14 +29,16 @@ def part(run: int, subject: Subject) -> Part:
     data = subject.data
     if data is None:
         return Part() if subject.is_comparison else _missing(subject)
-    figures = [_sizes(run, data.data, data.classes), _degrees(run, data.data)]
+    molecules = any(drawing.molecule for drawing in data.drawings)
+    nouns = ("vertices (atoms)", "edges (bonds)") if molecules else ("vertices", "edges")
+    figures = [_sizes(run, data.data, data.classes, nouns[0]), _degrees(run, data.data)]
     if data.data.targets is not None:
         figures.append(_targets(run, data.data.targets, classes=bool(data.classes)))
     if data.data.labels is not None:
         figures.append(_labels(run, data.data, data.data.labels))
     if data.graphs:
         figures.append(_map(run, data))
-    return Part(figures, facts=_facts(data.data), lead=" ".join(data.notes))
+    return Part(figures, facts=_facts(data.data, *nouns), lead=" ".join(data.notes))
 
 
 def _missing(subject: Subject) -> Part:
@@ -48,17 +51,16 @@ def _missing(subject: Subject) -> Part:
     why = "This run has no report.json, which holds what is shown here. "
     if any(one.status == "unfinished" for one in subject.evaluations):
         why = "This run is not finished; what is shown here is computed at its end. "
-    if command:
-        why += "The same command again resumes the run and adds it:"
-    else:
-        why += (
-            "The command that started the run adds it, but the run does not record which command "
-            f"that was. Its directory (--out) is {path}."
-        )
+    why += (
+        "The same command again resumes the run and adds it:"
+        if command
+        else "The command that started the run adds it, but the run does not record which command "
+        f"that was. Its directory (--out) is {path}."
+    )
     return Part(missing=why, command=command)
 
 
-def _facts(data: DataStatistics) -> list[tuple[str, str]]:
+def _facts(data: DataStatistics, vertices: str, edges: str) -> list[tuple[str, str]]:
     carried = "nothing"
     if data.n_labels:
         carried = f"one of {plural(data.n_labels, 'label')}"
@@ -69,9 +71,9 @@ def _facts(data: DataStatistics) -> list[tuple[str, str]]:
     n_edges = (data.n_arcs + data.n_self_loops) // 2
     facts = [
         ("graphs", count(data.n_graphs)),
-        ("vertices per graph, mean", f"{data.n_vertices / max(1, data.n_graphs):.1f}"),
-        ("vertices, fewest and most", f"{fewest}, {most}"),
-        ("edges", count(n_edges)) if data.undirected else ("directed edges", count(data.n_arcs)),
+        (f"{vertices} per graph, mean", f"{data.n_vertices / max(1, data.n_graphs):.1f}"),
+        (f"{vertices}, fewest and most", f"{fewest}, {most}"),
+        (edges, count(n_edges)) if data.undirected else ("directed edges", count(data.n_arcs)),
         ("self-loops", count(data.n_self_loops)),
         ("repeated edges", count(data.n_merged_arcs)),
         ("vertices carry", carried),
@@ -131,7 +133,7 @@ def _bars(
     )
 
 
-def _sizes(run: int, data: DataStatistics, classes: Sequence[str]) -> Figure:
+def _sizes(run: int, data: DataStatistics, classes: Sequence[str], vertices: str) -> Figure:
     low, high = data.vertices_range
     caption = f"Graphs have {count(low)} to {count(high)} vertices."
     if low == high:
@@ -139,11 +141,11 @@ def _sizes(run: int, data: DataStatistics, classes: Sequence[str]) -> Figure:
     if 1 < len(data.mean_sizes) <= 6 and low < high:
         means = [f"{mean:.0f} in class {name}" for name, mean in data.mean_sizes]
         caption += (
-            f" On average {listed(means)}: the further apart these are, the more size alone "
-            "tells about the class."
+            f" On average {listed(means)}: the larger the difference, the better size alone "
+            "predicts the class."
         )
     return _bars(
-        f"sizes-{run}", "Sizes", ("vertices per graph", "graphs"), data.sizes, caption, classes,
+        f"sizes-{run}", "Sizes", (f"{vertices} per graph", "graphs"), data.sizes, caption, classes,
         intervals=True,
     )  # fmt: skip
 
@@ -206,22 +208,25 @@ def _map(run: int, data: ReportData) -> Figure:
     known = any(g.actual is not None for g in graphs)
     classification = data.task == "classification"
     ends = [_ends([g.x for g in graphs]), _ends([g.y for g in graphs])]
-    rows = [
-        [
-            str(g.graph), g.id, shown(g.actual), shown(g.predicted), percent(g.probability),
-            str(g.n_vertices), str(g.n_edges),
-        ]
-        for g in graphs[:LISTED]
-    ]  # fmt: skip
     note = f"The first {LISTED} of {count(len(graphs))}." if len(graphs) > LISTED else ""
-    head = ["graph", "id", "actual", "predicted", "probability", "vertices", "edges"]
     spec = graph_map(table, len(data.classes), len(graphs), data.explained, ends)
+    n, total = len(graphs), data.data.n_graphs
+    which = f"{count(n)} of {count(total)} graphs" if n < total else f"All {count(total)} graphs"
+    text = (
+        f"{which}, by the two directions in which the model's features vary most "
+        f"({percent(sum(data.explained), 0)} of the variance): close together means alike to the "
+        "model, which sees more directions than these."
+    )
+    if known and classification:
+        wrong = sum(g.correct is False for g in graphs)
+        text += f" {count(wrong)} of these have a wrong prediction."
+    text += f" {data.model} Choose a point, or step through the list, to see its graph."
     return Figure(
         id=f"map-{run}",
         title="A map of the graphs",
-        caption=_map_caption(data, known),
+        caption=text,
         panels=[Panel(f"map-{run}", spec, uses=[table])],
-        table=Table(head, rows, n_words=2, note=note),
+        table=graph_table(graphs[:LISTED], "probability", "vertices", "edges", note=note),
         data={table: _map_rows(data)},
         kind="map",
         body={
@@ -237,20 +242,6 @@ def _map(run: int, data: ReportData) -> Figure:
 def _ends(values: Sequence[float]) -> list[float]:
     low, high = min(values), max(values)
     return [low, high] if high > low else [low - 1, high + 1]
-
-
-def _map_caption(data: ReportData, known: bool) -> str:
-    n, total = len(data.graphs), data.data.n_graphs
-    which = f"{count(n)} of {count(total)} graphs" if n < total else f"All {count(total)} graphs"
-    text = (
-        f"{which}, by the two directions in which the model's features vary most "
-        f"({percent(sum(data.explained), 0)} of the variance): close together means alike to the "
-        "model, which sees more directions than these."
-    )
-    if known and data.task == "classification":
-        wrong = sum(g.correct is False for g in data.graphs)
-        text += f" {count(wrong)} of these are predicted wrongly."
-    return f"{text} {data.model} Choose a point, or step through the list, to see its graph."
 
 
 def _map_rows(data: ReportData) -> list[Row]:
@@ -302,15 +293,34 @@ def shown(value: str | float | None) -> str:
     return value if isinstance(value, str) else significant(value)
 
 
+_CELLS: dict[str, Callable[[GraphRow], str]] = {
+    "graph": lambda g: str(g.graph),
+    "id": lambda g: g.id,
+    "actual": lambda g: shown(g.actual),
+    "predicted": lambda g: shown(g.predicted),
+    "probability": lambda g: percent(g.probability),
+    "error": lambda g: shown(error_of(g)),
+    "vertices": lambda g: str(g.n_vertices),
+    "edges": lambda g: str(g.n_edges),
+}
+
+
+def graph_table(graphs: Iterable[GraphRow], *columns: str, note: str = "") -> Table:
+    """Return a table of graphs, with their predictions and further columns."""
+    head = ("graph", "id", "actual", "predicted", *columns)
+    rows = [[_CELLS[name](g) for name in head] for g in graphs]
+    return Table(head, rows, n_words=2, note=note).without_empty()
+
+
 def _keys(classes: Sequence[str], known: bool) -> list[tuple[str, list[Key]]]:
     """Return a legend for colors by class, and one for colors by right or wrong."""
     by_class = class_key(classes)
     if not known:
         return [("class", by_class)]
-    wrong = Key("ring", "ink", "larger, with an outline: predicted wrongly")
+    wrong = Key("ring", "ink", "larger, with an outline: wrong prediction")
     shapes = [Key(key.mark, "quiet", f"{key.words}, by its shape") for key in by_class]
     answers = [
-        Key("square", "c1", "predicted rightly"),
-        Key("square", "c2", "predicted wrongly; larger, with an outline"),
+        Key("square", "c1", "correct prediction"),
+        Key("square", "c2", "wrong prediction; larger, with an outline"),
     ]
     return [("class", [*by_class, wrong]), ("answer", [*answers, *shapes])]

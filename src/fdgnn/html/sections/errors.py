@@ -1,4 +1,4 @@
-"""The errors: which, how sure the model was, and how far single predictions can be relied on."""
+"""Errors and uncertainty: confusion, mistakes, calibration, coverage, applicability domain."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 from fdgnn.html.figures import Figure, Key, Panel, Part, Row, Table, diagonal
-from fdgnn.html.report_data import ApplicabilityDomain, Calibration, ProbabilityBin, ReportData
-from fdgnn.html.sections.data import error_of, named, shown
+from fdgnn.html.report_data import ApplicabilityDomain, Calibration, ReportData
+from fdgnn.html.sections.data import error_of, graph_table, named, shown
 from fdgnn.html.subjects import Subject
 from fdgnn.html.words import NONE, count, percent, plural, significant
 
@@ -21,9 +21,9 @@ def part(run: int, subject: Subject) -> Part:
     if data is None:
         return Part()
     how = {
-        "seen": "The model may have seen these graphs in training. Its errors on other graphs are "
-        "larger; the result above says by how much.",
-        "unseen": "The model predicted all graphs, which it did not see in training.",
+        "seen": "These graphs may be training graphs. Errors on others are larger; the result "
+        "above shows how much.",
+        "unseen": "The model predicted all graphs, none of which was in its training data.",
         "out of fold": "Predictions are out of fold: each graph was predicted by the model that "
         "was selected and trained without its outer fold. Attributions, the map and the "
         "substructures are of the model trained on all graphs.",
@@ -41,12 +41,15 @@ def part(run: int, subject: Subject) -> Part:
 
 def uncertainty(run: int, subject: Subject) -> Part:
     """Return calibration, coverage, and graphs that are out of domain."""
-    data, figures = subject.data, []
-    if data is not None and data.calibration is not None and data.calibration.bins:
+    data = subject.data
+    if data is None:
+        return Part()
+    figures = []
+    if data.calibration is not None and data.calibration.bins:
         figures.append(_calibration(run, data.calibration))
-    if data is not None and data.coverages:
+    if data.coverages:
         figures.append(_coverages(run, data))
-    if data is not None and data.domain is not None:
+    if data.domain is not None:
         figures.append(_domain(run, data, data.domain))
     return Part(figures)
 
@@ -59,14 +62,14 @@ def _confusion(run: int, data: ReportData, matrix: Sequence[Sequence[int]]) -> F
     n, total = len(classes), sum(map(sum, matrix))
     wrong = total - sum(row[i] for i, row in enumerate(matrix))
     text = (
-        f"{count(wrong)} of {count(total)} graphs are predicted wrongly, "
+        f"{count(wrong)} of {count(total)} graphs have a wrong prediction, "
         f"{percent(wrong / max(total, 1))}."
     )
     pairs = [(matrix[i][j], i, j) for i in range(n) for j in range(n) if i != j and matrix[i][j]]
     if pairs:
         most, i, j = max(pairs, key=lambda pair: pair[0])
         text += (
-            f" Most often, {plural(most, 'time')}, class {classes[i]} is taken for {classes[j]}."
+            f" Most often, {plural(most, 'time')}, class {classes[i]} is predicted as {classes[j]}."
         )
     if len(data.classes) > n:
         text += f" The first {n} of {len(data.classes)} classes are shown."
@@ -77,8 +80,8 @@ def _confusion(run: int, data: ReportData, matrix: Sequence[Sequence[int]]) -> F
     return Figure(
         id=f"confusion-{run}",
         title="Confusion",
-        caption=f"{text} Each row is an actual class: the stronger the color, the larger the "
-        "share of it. The outlined diagonal is right.",
+        caption=f"{text} Each row is an actual class: stronger colors are larger shares "
+        "of it. The outlined diagonal is correct.",
         kind="confusion",
         body={"classes": classes, "rows": rows},
     )
@@ -121,11 +124,7 @@ def _scatter(run: int, data: ReportData) -> Figure:
         f"the error. The mean absolute error is {significant(mae)}; always the mean target: "
         f"{significant(data.baseline.get('mae'))}.",
         panels=[Panel(f"predictions-{run}", spec)],
-        table=Table(
-            ["graph", "actual", "predicted", "error"],
-            [[named(g), shown(g.actual), shown(g.predicted), shown(error_of(g))] for g in largest],
-            note=f"Largest errors first, at most {MOST_ERRORS}.",
-        ),
+        table=graph_table(largest, "error", note=f"Largest errors first, at most {MOST_ERRORS}."),
         key=[Key("circle", "c1", "a graph"), Key("dashes", "ink", "exact")],
     )
 
@@ -138,31 +137,27 @@ def _mistakes(run: int, data: ReportData) -> Figure:
     found = [graphs[g] for g in data.mistakes if g in graphs]
     smiles = {d.graph: d.smiles or "" for d in data.drawings}
     regression = data.task == "regression"
-    cards, rows = [], []
+    cards = []
     for g in found:
         sure = "" if g.probability is None else f", {percent(g.probability, 0)}"
         words = f"actual {shown(g.actual)}, predicted {shown(g.predicted)}{sure}"
         card = {"graph": g.graph, "title": f"Graph {named(g)}", "words": words, "steps": None}
         cards.append(card | {"note": smiles.get(g.graph, "")})
-        chance = percent(g.probability, 0)
-        rows.append([str(g.graph), g.id, shown(g.actual), shown(g.predicted), chance])
-    verbs = ("raises the value", "lowers it")
-    if not regression:
-        verbs = ("raises the score of the prediction", "lowers it")
-    score = "the predicted value" if regression else "the score of the prediction"
-    first = "" if regression else "What the model was surest of, and wrong about. "
+    score = "value" if regression else "score of the prediction"
+    first = "" if regression else "The wrong predictions with the highest probability. "
     return Figure(
         id=f"mistakes-{run}",
         title="The largest errors" if regression else "The most confident mistakes",
-        caption=f"{first}The color of a vertex shows how much more it adds to {score} than the "
+        caption=f"{first}The color of a vertex shows how much more it adds to the {score} than "
+        "the "
         "average vertex of its graph does. Look at what misled the model, or whether the "
         f"{'target' if regression else 'label'} in the data may be wrong.",
-        table=Table(["graph", "id", "actual", "predicted", "probability"], rows, n_words=2),
+        table=graph_table(found, "probability", "error"),
         kind="cards",
         body={"run": run, "cards": cards},
         key=[
-            Key("dot", "for", f"{verbs[0]}; the larger, the more"),
-            Key("ring", "against", f"dashed: {verbs[1]}"),
+            Key("dot", "for", f"raises the {score}; the larger, the more"),
+            Key("ring", "against", "dashed: lowers it"),
         ],
     )
 
@@ -171,7 +166,23 @@ def _mistakes(run: int, data: ReportData) -> Figure:
 
 
 def _calibration(run: int, calibration: Calibration) -> Figure:
-    rows = [_bin(b) for b in calibration.bins]
+    from scipy.stats import binomtest
+
+    rows: list[Row] = []
+    for b in calibration.bins:
+        interval = binomtest(round(b.accuracy * b.n), b.n).proportion_ci(0.95, method="wilson")
+        rows.append(
+            {
+                "x": round(100 * b.probability, 2),
+                "y": round(100 * b.accuracy, 2),
+                "low": round(100 * float(interval.low), 2),
+                "high": round(100 * float(interval.high), 2),
+                "n": b.n,
+                "span": f"{percent(b.start, 0)} to {percent(b.stop, 0)}",
+                "probability_": percent(b.probability),
+                "accuracy_": percent(b.accuracy),
+            }
+        )
     lowest = min(v for row in rows for v in (row["x"], row["low"]))
     first = 10.0 * math.floor(lowest / 10.001)
     cells = [
@@ -207,22 +218,6 @@ def _calibration(run: int, calibration: Calibration) -> Figure:
     )
 
 
-def _bin(b: ProbabilityBin) -> Row:
-    from scipy.stats import binomtest
-
-    interval = binomtest(round(b.accuracy * b.n), b.n).proportion_ci(0.95, method="wilson")
-    return {
-        "x": round(100 * b.probability, 2),
-        "y": round(100 * b.accuracy, 2),
-        "low": round(100 * float(interval.low), 2),
-        "high": round(100 * float(interval.high), 2),
-        "n": b.n,
-        "span": f"{percent(b.start, 0)} to {percent(b.stop, 0)}",
-        "probability_": percent(b.probability),
-        "accuracy_": percent(b.accuracy),
-    }
-
-
 def _coverages(run: int, data: ReportData) -> Figure:
     regression, n, largest = data.task == "regression", data.data.n_graphs, data.coverages[-1]
     what = "intervals" if regression else "sets of classes"
@@ -232,8 +227,7 @@ def _coverages(run: int, data: ReportData) -> Figure:
         + ([] if regression else [percent(c.empty)])
         for c in data.coverages
     ]
-    text = f"How often the truth is in the conformal prediction {what}, beside the coverage that "
-    text += "was requested."
+    text = f"Measured and requested coverage of the conformal prediction {what}."
     if largest.covered is not None:
         chance = (largest.coverage * (1 - largest.coverage) / n) ** 0.5
         text += (
@@ -241,10 +235,12 @@ def _coverages(run: int, data: ReportData) -> Figure:
             f"{percent(largest.coverage, 0)} varies by about {100 * chance:.1f} points."
         )
     if data.predictions == "out of fold":
-        text += " The predictions of each outer fold are judged by the errors of the others."
+        text += (
+            " The sets and intervals of each outer fold come from the errors of the other folds."
+        )
     size = significant(largest.size)
-    own = f"an interval is {size} wide" if regression else f"a set has {size} classes on average"
-    text += f" At {percent(largest.coverage, 0)}, {own}."
+    own = f"an interval is {size} wide" if regression else f"a set has {size} classes"
+    text += f" At {percent(largest.coverage, 0)}, {own} on average."
     return Figure(
         id=f"coverage-{run}",
         half=True,
@@ -262,22 +258,8 @@ def _domain(run: int, data: ReportData, domain: ApplicabilityDomain) -> Figure:
         g = graphs.get(one.graph)
         known = [NONE, NONE] if g is None else [shown(g.actual), shown(g.predicted)]
         rows.append([str(one.graph), one.id, *known, percent(one.score, 0)])
-    head = ["graph", "id", "actual", "predicted", "applicability score"]
-    n = len(domain.graphs)
-    return Figure(
-        id=f"domain-{run}",
-        half=True,
-        title="Graphs out of domain",
-        caption=_domain_caption(data, domain),
-        table=Table(
-            head, rows, n_words=2, note=f"The {n} farthest." if n < domain.n_outside else ""
-        )
-        if rows
-        else None,
-    )
-
-
-def _domain_caption(data: ReportData, domain: ApplicabilityDomain) -> str:
+    head = ["graph", "id", "actual", "predicted", "domain distance"]
+    farthest = len(domain.graphs)
     n = data.data.n_graphs
     text = (
         f"{count(domain.n_outside)} of {plural(n, 'graph')}, "
@@ -285,14 +267,28 @@ def _domain_caption(data: ReportData, domain: ApplicabilityDomain) -> str:
         "farther from the training graphs than 99 % of these are from each other. Of graphs of the "
         "same kind, 1 % are."
     )
-    for farthest in domain.graphs[:1]:
-        text += f" The farthest is graph {farthest.graph}: {farthest.reason}."
-    if domain.error_outside is None or domain.error_inside is None:
-        return text
-    if data.task == "regression":
-        theirs, others = significant(domain.error_outside), significant(domain.error_inside)
-        return (
-            f"{text} The mean absolute error of these graphs is {theirs}, of the others {others}."
+    for first in domain.graphs[:1]:
+        text += f" The farthest is graph {first.graph}: {first.reason}."
+    if domain.error_outside is not None and domain.error_inside is not None:
+        regression = data.task == "regression"
+        shown_as = significant if regression else percent
+        theirs, others = shown_as(domain.error_outside), shown_as(domain.error_inside)
+        text += (
+            f" The mean absolute error of these graphs is {theirs}, of the others {others}."
+            if regression
+            else f" Of these graphs {theirs} have a wrong prediction, of the others {others}."
         )
-    theirs, others = percent(domain.error_outside), percent(domain.error_inside)
-    return f"{text} Of these graphs {theirs} are predicted wrongly, of the others {others}."
+    return Figure(
+        id=f"domain-{run}",
+        half=True,
+        title="Graphs out of domain",
+        caption=text,
+        table=Table(
+            head,
+            rows,
+            n_words=2,
+            note=f"The {farthest} farthest." if farthest < domain.n_outside else "",
+        )
+        if rows
+        else None,
+    )

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from fdgnn.html.figures import Figure, Key, Panel, Part, Row, Table, convergence
 from fdgnn.html.report_data import ReportData, ReservoirDynamics, SubstructureRow
 from fdgnn.html.subjects import Subject
-from fdgnn.html.words import count, listed, plural, significant
+from fdgnn.html.words import count, plural, significant
+from fdgnn.texts import listed
 
 FLOOR = 1e-14  # residuals are drawn down to here; below, there is only rounding
 _TYPED_ATOM = re.compile(r"\b[A-Z][a-z]? \d+ H\d")  # as `atoms="typed"` writes them
@@ -48,11 +49,25 @@ def _substructure_figure(
     drawn = [one for one in found if regression or one.weight > 0]
     rows = [
         [
-            one.words, _signed(one.weight), _signed(one.contribution), count(one.n_graphs),
+            one.words, _signed(one.weight), _signed(one.attribution), count(one.n_graphs),
             str(one.iteration), str(one.graph),
         ]
         for one in found
     ]  # fmt: skip
+    cards: list[dict[str, object]] = []
+    for one in drawn:
+        verb = "adds" if one.attribution > 0 else "takes"
+        often = f"in {count(one.n_graphs)} of {plural(n, 'graph')}"
+        cards.append(
+            {
+                "graph": one.graph,
+                "title": one.words,
+                "words": f"{often}, where it {verb} {significant(abs(one.attribution), 2)}",
+                "note": f"graph {one.graph}",
+                "steps": " ".join(map(str, one.steps)),
+                "radius": one.radius,
+            }
+        )
     return Figure(
         id=id_,
         title=title,
@@ -66,7 +81,7 @@ def _substructure_figure(
             "features see one or two steps.",
         ),
         kind="cards",
-        body={"run": run, "cards": [_substructure_card(one, n) for one in drawn]},
+        body={"run": run, "cards": cards},
         key=[
             Key("circle", "c1", "the central vertex"),
             Key("ring", "c1", "its surroundings, part of the substructure"),
@@ -84,7 +99,7 @@ def _substructure_caption(data: ReportData, drawn: Sequence[SubstructureRow], n:
         text = (
             "A WL label stands for a vertex and all that is some steps around it. These move the "
             f"{score} most, the strongest first: {first.words} is in {where} graphs, and moves the "
-            f"{score} of such a graph by {significant(first.contribution, 2)} on average."
+            f"{score} of such a graph by {significant(first.attribution, 2)} on average."
         )
     if data.task == "classification":
         text += " The table also has substructures against the class."
@@ -93,19 +108,6 @@ def _substructure_caption(data: ReportData, drawn: Sequence[SubstructureRow], n:
     if any(_TYPED_ATOM.search(one.words) for one in data.substructures):
         text += " An atom is written as its element, its neighbors and its hydrogens (H)."
     return text
-
-
-def _substructure_card(one: SubstructureRow, n: int) -> dict[str, object]:
-    verb = "adds" if one.contribution > 0 else "takes"
-    often = f"in {count(one.n_graphs)} of {plural(n, 'graph')}"
-    return {
-        "graph": one.graph,
-        "title": one.words,
-        "words": f"{often}, where it {verb} {significant(abs(one.contribution), 2)}",
-        "note": f"graph {one.graph}",
-        "steps": " ".join(map(str, one.steps)),
-        "radius": one.radius,
-    }
 
 
 def _signed(value: float) -> str:
@@ -124,11 +126,10 @@ def _descriptors(run: int, data: ReportData) -> list[Figure]:
         Figure(
             id=f"descriptors-{run}",
             title="Descriptors",
-            caption=f"The model reads {plural(len(found), 'descriptor')} beside the graphs. What "
-            f"moves the {score} most is {found[0].name}, by {significant(found[0].effect, 2)} on "
-            "average.",
+            caption=f"The model also uses {plural(len(found), 'descriptor')}. The {score} depends "
+            f"most on {found[0].name}, by {significant(found[0].effect, 2)} on average.",
             table=Table(
-                ["descriptor", "in training", "missing here", f"moves the {score} by"],
+                ["descriptor", "in training", "missing here", f"effect on the {score}"],
                 [[d.name, d.values, count(d.n_missing), significant(d.effect, 2)] for d in found],
                 note=f"The size of what a descriptor adds to the {score}, averaged over the graphs "
                 "on the map; one that adds nothing has its mean value, or is missing.",

@@ -11,13 +11,13 @@ import numpy as np
 from fdgnn.evaluation import paper
 from fdgnn.evaluation.record import BaselineScores, Evaluation, MetricScores, PublishedScore
 from fdgnn.html.figures import KINDS, Cell, Figure, Key, Panel, Part, Row, Section, Table, scores
+from fdgnn.html.report_data import ReportData
 from fdgnn.html.subjects import Subject, is_ours
 from fdgnn.html.words import (
     NONE,
     count,
     duration,
     is_share,
-    listed,
     percent,
     plural,
     score,
@@ -26,16 +26,18 @@ from fdgnn.html.words import (
     times,
 )
 from fdgnn.metrics import OF_CLASSES, OF_NUMBERS
+from fdgnn.texts import listed
 
 _KIND_WORDS = {
     "ours": "fdgnn, mean ± standard deviation",
     "other": "a baseline, mean ± standard deviation",
+    "linear": "a simple model; the table has its name",
     "published": "published, mean ± standard deviation",
 }
 
 
 def section(subjects: Sequence[Subject]) -> Section:
-    """Return cards, scores by fold beside baselines and published ones, and comparisons."""
+    """Return cards, scores by fold with baselines and published scores, and comparisons."""
     by_metric: dict[str, list[Result]] = defaultdict(list)  # by which a result is headed
     for subject in subjects:
         for one in results(subject):
@@ -68,14 +70,18 @@ class Result:
     scores: Sequence[MetricScores]
     baselines: Sequence[BaselineScores] = ()
     wl_ceiling: float | None = None
-    published: PublishedScore | None = None
-    evaluation: Evaluation | None = None
+    evaluation: Evaluation | None = None  # None of a target among several
     kind: str = "ours"
 
     @property
     def first(self) -> MetricScores:
         """The scores by the metric that models are chosen by."""
         return self.scores[0]
+
+    @property
+    def published(self) -> PublishedScore | None:
+        """The published accuracy of the model."""
+        return None if self.evaluation is None else self.evaluation.published
 
 
 def results(subject: Subject) -> list[Result]:
@@ -100,23 +106,23 @@ def _unseen(subject: Subject) -> Result | None:
     if data is None or data.predictions != "unseen" or not data.scores:
         return None
     chosen = subject.evaluation.protocol.scoring if subject.evaluation else ""
-    constant = "mean target" if data.task == "regression" else "majority class"
 
     def scored(known: Mapping[str, float]) -> list[MetricScores]:
         order = sorted(known, key=lambda name: name != chosen)
         return [MetricScores(metric=n, words=_words(n), folds=[], mean=known[n]) for n in order]
 
+    title = f"always the {_constant(data)}"
     return Result(
         subject.name,
         f"{plural(data.data.n_graphs, 'graph')} that the model has not seen in training",
         scored(data.scores),
-        [
-            BaselineScores(
-                name="constant", title=f"always the {constant}", scores=scored(data.baseline)
-            )
-        ],
+        [BaselineScores(name="constant", title=title, scores=scored(data.baseline))],
         data.data.wl_ceiling,
     )
+
+
+def _constant(data: ReportData) -> str:
+    return "mean target" if data.task == "regression" else "majority class"
 
 
 def _words(metric: str) -> str:
@@ -126,19 +132,17 @@ def _words(metric: str) -> str:
 
 def _evaluated(name: str, evaluation: Evaluation) -> list[Result]:
     """Return the mean over targets, then each of several targets."""
-    n, targets = len(evaluation.folds), evaluation.targets
+    targets, kind = evaluation.targets, "ours" if is_ours(evaluation) else "other"
     nested = "nested " * (evaluation.protocol.n_inner > 0)
-    how = f"{nested}cross-validation, mean of {plural(n, 'outer fold')}"
-    how += f", {evaluation.protocol.split}"
-    kind = "ours" if is_ours(evaluation) else "other"
-    published = evaluation.published
+    n = plural(len(evaluation.folds), "outer fold")
+    how = f"{nested}cross-validation, mean of {n}, {evaluation.protocol.split}"
     each = [
         Result(f"{name}, {t.name}", how, t.scores, t.baselines, t.wl_ceiling, kind=kind)
         for t in targets
     ]
     if len(targets) <= 1:
         own = each[0] if each else Result(name, how, [], kind=kind)
-        return [replace(own, name=name, published=published, evaluation=evaluation)]
+        return [replace(own, name=name, evaluation=evaluation)]
     mean = [
         BaselineScores(
             name=b.name,
@@ -158,39 +162,33 @@ def _evaluated(name: str, evaluation: Evaluation) -> list[Result]:
 def _card(subject: Subject) -> dict[str, str]:
     """Return the headline of a subject: the score by the metric that models are chosen by.
 
-    Of a comparison, it is the first model of this library. Scores on graphs seen in training are
-    no evidence.
+    Of a comparison, it is the first model of this library. Scores on training graphs are not
+    evidence.
     """
     scored = [one for one in results(subject) if one.scores]
     found = next((one for one in scored if one.kind == "ours"), scored[0] if scored else None)
+    card = {"name": subject.name, "spread": "", "warning": _seen(subject), "command": ""}
     if found is None:
-        return _without_score(subject)
+        return card | _without_score(subject)
     first, evaluation = found.first, found.evaluation
     known = [(b.title, b.by(first.metric)) for b in found.baselines]
-    beside = [f"{title}: {_with_unit(own)}" for title, own in known if own is not None]
-    notes = [*beside, _verdict(first, found)]
+    notes = [f"{title}: {_with_unit(own)}" for title, own in known if own is not None]
+    notes.append(_verdict(first, found))
     unseen = subject.data is not None and subject.data.predictions == "unseen"
     if unseen and subject.evaluation and subject.evaluation.metrics:
+        trained = subject.evaluation.metrics[0]
         how = f"nested cross-validation, {subject.evaluation.protocol.split}"
-        notes.append(f"In training, by {how}: {_named(subject.evaluation.metrics[0])}.")
+        notes.append(f"In training, by {how}: {trained.words} {_with_unit(trained)}.")
     notes += [*(evaluation.notes if evaluation else ()), *subject.notes]
     how = f"{first.words}, {found.how}"
     if subject.is_comparison:
         how += f", {found.name}, one of {len(subject.evaluations)} methods"
-    std = "" if first.std is None else spread(first.metric, first.std, digits=1)
-    return {
-        "name": subject.name,
+    return card | {
         "value": score(first.metric, first.mean),
         "how": how,
-        "spread": f"± {std}" if std else "",
+        "spread": "" if first.std is None else f"± {spread(first.metric, first.std, digits=1)}",
         "note": " ".join(f"{n[0].upper()}{n[1:].removesuffix('.')}." for n in notes if n),
-        "warning": _seen(subject),
-        "command": "",
     }
-
-
-def _named(one: MetricScores) -> str:
-    return f"{one.words} {_with_unit(one)}"
 
 
 def _with_unit(one: MetricScores) -> str:
@@ -203,25 +201,23 @@ def _verdict(first: MetricScores, found: Result) -> str:
     theirs = found.published
     if theirs is None or first.mean is None or first.metric != "accuracy":
         return ""
-    std, points = theirs.std or 0.0, 100 * (first.mean - theirs.mean)
-    if abs(points) <= 100 * std:
+    std, points = 100 * (theirs.std or 0.0), 100 * (first.mean - theirs.mean)
+    if abs(points) <= std:
         return f"Within one standard deviation of the published {percent(theirs.mean)}."
-    where = "above" if points > 0 else "below"
     return (
-        f"{abs(points):.1f} points {where} the published {percent(theirs.mean)}, more than its "
-        f"standard deviation of {100 * std:.1f}."
+        f"{abs(points):.1f} points {'above' if points > 0 else 'below'} the published "
+        f"{percent(theirs.mean)}, more than its standard deviation of {std:.1f}."
     )
 
 
 def _seen(subject: Subject) -> str:
-    """Return how a model does on graphs that it may have seen, and that this is no promise."""
+    """Return scores on graphs that may be training graphs, with a warning."""
     data = subject.data
     if data is None or data.predictions != "seen" or not data.scores:
         return ""
-    constant = "mean target" if data.task == "regression" else "majority class"
     shown = [
-        f"{_words(name)} {score(name, v)} ({constant}: {score(name, data.baseline.get(name))})"
-        for name, v in data.scores.items()
+        f"{_words(n)} {score(n, v)} ({_constant(data)}: {score(n, data.baseline.get(n))})"
+        for n, v in data.scores.items()
     ]
     return (
         f"On the graphs below: {listed(shown[:2])}. The model may have seen them in training: "
@@ -231,17 +227,16 @@ def _seen(subject: Subject) -> str:
 
 def _without_score(subject: Subject) -> dict[str, str]:
     """Return the card of what is not finished or was never scored."""
-    card = {"name": subject.name, "value": NONE, "spread": "", "warning": "", "command": ""}
     evaluation, command = subject.evaluation, subject.command or ""
     if evaluation is not None and evaluation.status != "finished":
         on = "To continue:" if command else "The command that started it continues it."
         note = f"{evaluation.reason or ''} {on if evaluation.status == 'unfinished' else ''}"
-        return card | {"how": evaluation.status, "note": note.strip(), "command": command}
+        how = evaluation.status
+        return {"value": NONE, "how": how, "note": note.strip(), "command": command, "warning": ""}
     note = " ".join(subject.notes) or "Name some data to see what it does there."
     if subject.data is not None and not subject.data.scores:
         note = "These graphs have no known targets to compare with."
-    how = "the score on unseen graphs is not known"
-    return card | {"how": how, "note": note, "warning": _seen(subject)}
+    return {"value": NONE, "how": "the score on unseen graphs is not known", "note": note}
 
 
 # ---------------------------------------------------------------------- scores
@@ -273,39 +268,34 @@ def _scores(metric: str, found: Sequence[Result]) -> Figure:
 
 def _rows(one: Result) -> list[Row]:
     """Return the marks of one result: folds, mean and spread, baselines, the published score."""
-    first = one.first
+    first, theirs = one.first, one.published
     factor = 100 if is_share(first.metric) else 1
     equal: dict[float, list[int]] = defaultdict(list)  # equal folds would hide each other
     for i, value in enumerate(first.folds, start=1):
         if value is not None and one.kind == "ours":
             equal[value].append(i)
-
-    def row(what: str, mean: float, std: float | None, words: str, folds: int = 1) -> Row:
-        low, value, high = (
-            float(f"{factor * (mean + sign * (std or 0.0)):.6g}") for sign in (-1, 0, 1)
-        )
-        shown = spread(first.metric, mean, std)
-        return {
-            "row": one.name, "what": what, "value": value, "low": low, "high": high,
-            "words": words, "shown": shown, "folds": folds,
-        }  # fmt: skip
-
-    rows = [
-        row("fold", v, None, f"fold{'s' if len(n) > 1 else ''} {listed(n)}", len(n))
+    marks: list[tuple[str, float | None, float | None, str, int]] = [
+        ("fold", v, None, f"fold{'s' if len(n) > 1 else ''} {listed(n)}", len(n))
         for v, n in equal.items()
     ]
     for baseline in one.baselines:
-        own = baseline.by(first.metric)
-        if own is not None and own.mean is not None:
+        if (own := baseline.by(first.metric)) is not None:
             what = "constant" if baseline.name == "constant" else "linear"
-            rows.append(row(what, own.mean, None, baseline.title))
-    theirs = one.published
+            marks.append((what, own.mean, None, baseline.title, 1))
     if theirs is not None and first.metric == "accuracy":
         reference = theirs.reference or ""
         source = paper.REFERENCES.get(reference, reference) or "no source given"
-        rows.append(row("published", theirs.mean, theirs.std, f"published, {source}"))
-    if first.mean is not None:
-        rows.append(row(one.kind, first.mean, first.std, one.how))
+        marks.append(("published", theirs.mean, theirs.std, f"published, {source}", 1))
+    marks.append((one.kind, first.mean, first.std, one.how, 1))
+    rows = []
+    for what, mean, std, words, n in marks:
+        if mean is not None:
+            ends = [factor * (mean + sign * (std or 0.0)) for sign in (-1, 0, 1)]
+            low, value, high = (float(f"{end:.6g}") for end in ends)
+            rows.append({
+                "row": one.name, "what": what, "value": value, "low": low, "high": high,
+                "words": words, "shown": spread(first.metric, mean, std), "folds": n,
+            })  # fmt: skip
     return rows
 
 
@@ -379,7 +369,7 @@ def _own_figures(run: int, subject: Subject) -> list[Figure]:
 
 
 def _methods(id_: str, dataset: str, found: Sequence[Evaluation]) -> Figure:
-    """Return what each method of a comparison cost, and how it does fold by fold."""
+    """Return the costs of each method of a comparison, and its scores by fold."""
     ours = next((one for one in found if is_ours(one) and one.metrics), None)
     mine = None if ours is None else _mean([fold.train_seconds for fold in ours.folds])
     rows: list[list[Cell]] = []
@@ -440,7 +430,7 @@ def _better(found: Sequence[Evaluation], ours: Evaluation | None) -> str:
     verb = "have" if len(better) > 1 else "has"
     return (
         f"{who} {verb} a better mean than {ours.model.title}. Where each is better on about half "
-        "of the folds, these folds cannot tell which is better. "
+        "of the folds, these folds cannot decide which is better. "
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import asdict
 
-from fdgnn.evaluation.record import Alpha, Evaluation, FoldResult
+from fdgnn.evaluation.record import Evaluation
 from fdgnn.html.figures import Figure, Key, Panel, Part, Row, Table, search
 from fdgnn.html.report_data import BaseModelRow
 from fdgnn.html.subjects import Subject
@@ -18,7 +18,6 @@ from fdgnn.html.words import (
     count,
     duration,
     is_share,
-    listed,
     plain,
     plural,
     power_of_ten,
@@ -27,6 +26,7 @@ from fdgnn.html.words import (
     spread,
 )
 from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, ranks
+from fdgnn.texts import listed
 
 _WORDS = {
     "effective_spectral_radius": "ρ, effective spectral radius",
@@ -38,7 +38,7 @@ _WORDS = {
     "n_projections": "P, projections",
     "n_estimators": "random initializations, averaged",
     "n_initializations": "random initializations",
-    "alpha": "λ, regularization strength",
+    "alpha": "regularization strength (alpha)",
     "tol": "ε, tolerance",
     "max_iter": "ν, iterations at most",
     "degree": "k, degree",
@@ -59,7 +59,7 @@ _SEARCHED = (  # hyperparameters of the paper's model
 )
 _VARIANTS = {
     "single_layer": "the first layer alone",
-    "common_alpha": "one λ for all random initializations",
+    "common_alpha": "one alpha for all random initializations",
     "ensemble": "outputs averaged over random initializations",
     "best_for_all_test_folds": "one configuration for all folds, chosen on the test folds, which "
     "is optimistically biased",
@@ -81,20 +81,28 @@ def part(run: int, subject: Subject) -> Part:
 
 
 def _lead(evaluation: Evaluation) -> str:
-    """Return in words what is chosen, and by which metric."""
+    """Return in words what is chosen, by which metric, and on which graphs."""
+    outer = (
+        " Each outer fold makes its own choice, by validation on the graphs of the other folds "
+        "alone: the test graphs play no part in it."
+    )
+    outer = outer if evaluation.folds else ""
     name = evaluation.protocol.scoring
     scoring = (OF_CLASSES | OF_NUMBERS).get(name)
     words = name if scoring is None else scoring.words
     if not evaluation.base_models:
         n = evaluation.protocol.n_configurations
-        return f"Of {plural(n, 'configuration')}, the best by {words} is taken." if n > 1 else ""
+        best = f"Of {plural(n, 'configuration')}, the best by {words} is selected." if n > 1 else ""
+        return f"{best}{outer}".strip()
     ranking = scoring is not None and ranks(scoring.metric)
     error = "number of pairs in the wrong order" if ranking else "squared error"
+    by_error = evaluation.protocol.scoring == "accuracy"  # `fdgnn.fitting`
+    chosen = "smallest squared error" if by_error else f"best {words}"
     return (
-        f"Every base model takes the λ with the best {words} on the validation graphs. Then "
-        "outputs are averaged over all base models, except those whose "
+        f"Each base model has the regularization strength (alpha) with the {chosen} on the "
+        "validation graphs. Outputs are averaged over all base models except those whose "
         f"{error} on the validation graphs exceeds that of the best by more than three standard "
-        "errors."
+        f"errors.{outer}"
     )
 
 
@@ -127,7 +135,7 @@ def _search(run: int, evaluation: Evaluation) -> Figure:
         )
     ranked = sorted(rows, key=lambda row: -row["mean"])
     varied = [name for name in _SEARCHED if len({row.get(name) for row in rows}) > 1]
-    axes = {name: _WORDS[name] for name in varied} | {"power": "λ, powers of ten"}
+    axes = {name: _WORDS[name] for name in varied} | {"power": "alpha, powers of ten"}
     table = f"search-{run}"
     return Figure(
         id=table,
@@ -138,7 +146,7 @@ def _search(run: int, evaluation: Evaluation) -> Figure:
             for name, title in axes.items()
         ],
         table=Table(
-            ["configuration", *map(_letter, varied), "usual λ",
+            ["configuration", *map(_letter, varied), "usual alpha",
              "mean", "worst and best", "chosen"],
             [
                 [row["words"], *(significant(row.get(name)) for name in varied), row["lambda_"],
@@ -179,7 +187,7 @@ def _search_caption(evaluation: Evaluation, ranked: Sequence[Row], varied: Seque
     text = (
         f"{plural(len(ranked), 'configuration')} with up to "
         f"{plural(protocol.n_initializations, 'random initialization')} each, each with its best "
-        f"λ. Means range from {ranked[-1]['shown']} to {ranked[0]['shown']}."
+        f"alpha. Means range from {ranked[-1]['shown']} to {ranked[0]['shown']}."
     )
     return f"{text} The {len(top)} best have {listed(spans)}." if spans else text
 
@@ -194,40 +202,21 @@ def _folds(run: int, evaluation: Evaluation) -> Figure:
     several = [n for n in chosen if len(chosen[n]) > 1 and n not in ("alpha", "random_state")]
     n_models = len(evaluation.model.base_models)
     heads = ["graphs, training and test", *map(_letter, several)]
-    heads += ["λ"] * any(fold.alphas for fold in evaluation.folds)
+    heads += ["alpha"] * any(fold.alphas for fold in evaluation.folds)
     heads += ["base models averaged"] * (n_models > 1)
     rows = []
     for number, fold in enumerate(evaluation.folds, start=1):
         cells = [str(number), f"{count(fold.n_train)}, {count(fold.n_test)}"]
-        cells += [_value(fold.configuration.get(name)) for name in several]
-        cells += [_alphas(fold.alphas)] * ("λ" in heads)
+        for value in map(fold.configuration.get, several):
+            cells.append(significant(value) if isinstance(value, float) else plain(value))
+        if "alpha" in heads:
+            counts = Counter(fold.alphas)
+            shown = [f"{plain(alpha)}{SPACE}({counts[alpha]})" for alpha in sorted(counts)]
+            cells.append(", ".join(shown if len(fold.alphas) > 1 else map(plain, counts)))
         cells += [f"{len(fold.kept)} of {n_models}"] * (n_models > 1)
-        cells += [duration(fold.train_seconds), duration(fold.test_seconds), _stuck(fold)]
+        stuck = NONE if fold.n_unconverged is None else count(fold.n_unconverged)
+        cells += [duration(fold.train_seconds), duration(fold.test_seconds), stuck]
         rows.append(cells)
-    return Figure(
-        id=f"chosen-{run}",
-        title="What each outer fold selected",
-        caption=_folds_caption(evaluation, several),
-        table=Table(["fold", *heads, "training", "test", "not converged"], rows).without_empty(),
-        open=True,
-    )
-
-
-def _value(value: object) -> str:
-    return significant(value) if isinstance(value, float) else plain(value)
-
-
-def _stuck(fold: FoldResult) -> str:
-    return NONE if fold.n_unconverged is None else count(fold.n_unconverged)
-
-
-def _alphas(alphas: Sequence[Alpha]) -> str:
-    counts = Counter(alphas)
-    shown = [f"{plain(alpha)}{SPACE}({counts[alpha]})" for alpha in sorted(counts)]
-    return ", ".join(shown if len(alphas) > 1 else map(plain, counts))
-
-
-def _folds_caption(evaluation: Evaluation, several: Sequence[str]) -> str:
     text = "" if evaluation.model.base_models else "The outer folds selected the same."
     if several:
         text = f"Folds differ in {listed(map(_letter, several))}: where they do, several "
@@ -236,7 +225,13 @@ def _folds_caption(evaluation: Evaluation, several: Sequence[str]) -> str:
         text += f" With {_VARIANTS.get(name, name)}: {spread(one.metric, one.mean, one.std)}."
     if evaluation.times.selection is not None:
         text += f" The whole selection took {duration(evaluation.times.selection)} on one core."
-    return text
+    return Figure(
+        id=f"chosen-{run}",
+        title="What each outer fold selected",
+        caption=text,
+        table=Table(["fold", *heads, "training", "test", "not converged"], rows).without_empty(),
+        open=True,
+    )
 
 
 def _base_models(run: int, evaluation: Evaluation | None, known: Sequence[BaseModelRow]) -> Figure:
@@ -260,28 +255,28 @@ def _base_models(run: int, evaluation: Evaluation | None, known: Sequence[BaseMo
             own_cells += [score(metric, own.score), kept, duration(own.seconds)]
         cells.append(own_cells + [NONE] * (3 if alone and own is None else 0))
     heads = ["alone", "folds that average it", "time"] if alone else []
+    heads = ["base model", "encoder", "readout", "alpha", *heads]
+    caption = "The encoder and the readout of the model."
+    if len(rows) > 1:
+        caption = "The outputs of all base models are averaged."
+    if evaluation is not None and alone:
+        caption = "Outputs are averaged over base models."
+        sign = -1 if metric in ("rmse", "mae", "log_loss") else 1
+        models = evaluation.base_models
+        scored = [(sign * one.score, one) for one in models if one.score is not None]
+        if scored:
+            _, best = max(scored, key=lambda pair: pair[0])
+            caption = (
+                f"The average reaches {score(metric, evaluation.score)}. The base model that is "
+                f"the best alone, {best.name}, reaches {score(metric, best.score)}, but which one "
+                "that is, is not known before the test."
+            )
     return Figure(
         id=f"base-models-{run}",
         title="Base models",
-        caption=_alone_caption(evaluation) if evaluation is not None and alone else
-        "The outputs of all base models are averaged." if len(rows) > 1 else
-        "The encoder and the readout of the model.",
-        table=Table(["base model", "encoder", "readout", "λ", *heads], cells, 3).without_empty(),
+        caption=caption,
+        table=Table(heads, cells, 3).without_empty(),
         open=True,
-    )  # fmt: skip
-
-
-def _alone_caption(evaluation: Evaluation) -> str:
-    metric = evaluation.protocol.scoring
-    sign = -1 if metric in ("rmse", "mae", "log_loss") else 1
-    alone = [(sign * one.score, one) for one in evaluation.base_models if one.score is not None]
-    if not alone:
-        return "Outputs are averaged over base models."
-    _, best = max(alone, key=lambda pair: pair[0])
-    return (
-        f"The average reaches {score(metric, evaluation.score)}. The base model that is the best "
-        f"alone, {best.name}, reaches {score(metric, best.score)}, but which one that is, is not "
-        "known before the test."
     )
 
 
@@ -289,24 +284,18 @@ def _alone_caption(evaluation: Evaluation) -> str:
 
 
 def recipe(run: int, subject: Subject) -> Part:
-    """Return what is needed to get the same numbers again."""
+    """Return settings, versions and the command that reproduce the numbers."""
     named = {"Settings": _settings(subject), "Versions and machine": _machine(subject)}
-    figures = [
-        Figure(f"recipe-{run}-{i}", title, table=_named(values), half=True, open=True)
-        for i, (title, values) in enumerate(named.items())
-        if values
-    ]
+    figures = []
+    for i, (title, values) in enumerate(named.items()):
+        rows = [[_WORDS.get(name, name.replace("_", " ")), plain(v)] for name, v in values.items()]
+        table = Table(["name", "value"], rows, n_words=2)
+        if rows:
+            figures.append(Figure(f"recipe-{run}-{i}", title, table=table, half=True, open=True))
     lead = f"Read from {subject.origin}."
     if subject.command is None and not subject.is_model_file:
         lead += " Its files do not record the command that made it."
     return Part(figures, lead=lead, command=subject.command or "")
-
-
-def _named(values: Mapping[str, object]) -> Table:
-    rows = [
-        [_WORDS.get(name, name.replace("_", " ")), plain(value)] for name, value in values.items()
-    ]
-    return Table(["name", "value"], rows, n_words=2)
 
 
 def _settings(subject: Subject) -> Mapping[str, object]:
