@@ -166,7 +166,7 @@ test-wheel:
 	build/wheel-test/venv/bin/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 	build/wheel-test/venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
 	  "$$(ls $(CURDIR)/$(DIST)/fdgnn-*$$($(PYTHON) -c 'import sys; print("cp311-cp311" if sys.version_info < (3, 12) else "abi3")')*linux*.whl | tail -1)[$(EXTRAS)]" --group test
-	cp -r tests pyproject.toml constraints.txt docs README.md LICENSE build/wheel-test/
+	git ls-files | tar -cf - -T - | tar -xf - -C build/wheel-test
 	cd build/wheel-test && venv/bin/fdgnn compile && venv/bin/python -m pytest -q -n 2 --dist loadgroup \
 	  -o testpaths=tests -o addopts="-p no:logging --strict-markers" --ignore=tests/test_architecture.py $(TESTS)
 
@@ -192,7 +192,7 @@ licenses: $(VENV)/.installed $(BUILDER)/.installed
 version:
 	@version=$$(sed -n 's/__version__ = "\(.*\)"/\1/p' src/fdgnn/_version.py); \
 	sed -i "s/^version: .*/version: $$version/" CITATION.cff; \
-	sed -i "s/^  version: .*/  version: $$version/" packaging/conda-forge/recipe.yaml
+	sed -i "/^context:/,/^$$/ s/^  version: .*/  version: $$version/" packaging/conda-forge/recipe.yaml
 	$(PYTHON) -m venv build/citation && build/citation/bin/python -m pip install --quiet cffconvert  # its old dependencies
 	build/citation/bin/cffconvert --validate && build/citation/bin/cffconvert -f codemeta -o codemeta.json && echo >> codemeta.json
 
@@ -273,8 +273,8 @@ results: $(VENV)/.installed
 	$(BIN)/python results/make_comparison.py
 	$(BIN)/python results/beyond/make_tables.py
 
-# make results/MUTAG.json   one summary, anew (resumes runs/MUTAG if it is there; OPTIONS for fewer
-# configurations or guesses).
+# make results/MUTAG.json   one summary, anew; OPTIONS for fewer configurations or initializations
+# An interrupted run in runs/MUTAG resumes.
 results/%.json: $(VENV)/.installed
 	$(BIN)/fdgnn evaluate $* --protocol paper --out runs/$* --jobs $(JOBS) $(OPTIONS)
 	cp runs/$*/evaluation.json $@

@@ -1,1 +1,1 @@
-"""Speed side by side with others, and readings of the paper side by side."""
+"""Benchmarks: speed, accuracy, and interpretations of the paper."""

@@ -1,9 +1,9 @@
-"""The ensemble's whole fit beside GraKeL's WL subtree kernel with an SVM, in one process.
+"""Training time of the ensemble, relative to GraKeL's WL subtree kernel with an SVM.
 
     FDGNN_DATA=... OPENBLAS_NUM_THREADS=1 python benchmarks/auto_fit.py
 
-CPU seconds of one thread, the best of some repetitions that take turns. GraKeL's kernel has three
-iterations and a given C, so that it chooses nothing.
+CPU seconds of one thread in one process, the best of alternating repetitions. GraKeL's kernel has
+three iterations and a fixed C, so nothing is selected.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 
 from fdgnn import AutoGraphClassifier
 from fdgnn.datasets import load_tu
-from fdgnn.evaluation.baselines.graph_kernels import as_grakel
+from fdgnn.evaluation.baselines.pipelines import as_grakel
 from fdgnn.graphs.converters import as_batch
 
 REPETITIONS = 2

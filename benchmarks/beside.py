@@ -1,11 +1,11 @@
-"""Two states of the library side by side: times of embeddings, fits and predictions, as ratios.
+"""Times of embeddings, fits and predictions, relative to another version of the library.
 
     python -m benchmarks.beside COMMIT [--iterations 5]
 
-The commit is installed into a temporary folder, which compiles its kernels; a folder with a package
-that has them may be given instead. Both run in processes of their own, in turn, so that other work
-on the machine meets both. A figure is the best CPU time over all rounds. Beside it stands
-whether the results of both are the same bit by bit.
+The commit is installed into a temporary folder, which compiles its kernels; alternatively, name a
+folder with an installed package. Both versions run in separate processes, alternately, so that
+other load affects both. Each time is the best CPU time over all rounds. The table also shows
+whether the results of both versions are bitwise equal.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def measure() -> None:
         found[name] = best, hashlib.sha256(result.tobytes()).hexdigest()
 
     def times(name: str, **options: Any) -> None:
-        graphs, y = load_tu(name)
+        graphs, y = load_tu(name)  # none has labels and attributes
         reservoir = GraphReservoir(random_state=0, **options).fit(graphs).reservoir_
         kept = graphs[:]
 

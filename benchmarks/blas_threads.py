@@ -1,9 +1,9 @@
-"""What threads of BLAS bring and cost in one fit.
+"""Time of a fit with several BLAS threads.
 
     python -m benchmarks.blas_threads [--graphs 2000] [--jobs 1 2]
 
-Fits an `AutoGraphClassifier` on generated graphs in a process of its own for each number of jobs.
-Seconds of the processor exceed those on the clock where threads of BLAS wait for each other.
+Fits an `AutoGraphClassifier` to generated graphs in a separate process for each number of jobs.
+CPU time exceeds elapsed time if BLAS threads wait for each other.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Are the probabilities true? Ways to get them from the outputs, on graphs nobody has seen.
+"""Calibration of probabilities, by several methods, on held-out graphs.
 
     python -m benchmarks.calibration MUTAG PTC_MR ...
 
-For each outer fold a search chooses the model on the other folds; each way then turns the model's
-outputs on the fold into probabilities. Results are written to results/calibration.json, which
+For each outer fold, a search selects the model on the other folds; each method then converts the
+model's outputs on the fold to probabilities. Results are written to results/calibration.json, which
 docs/decisions/0023-probabilities.md quotes.
 """
 

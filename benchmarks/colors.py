@@ -1,10 +1,10 @@
-"""Colors beside GraKeL's Weisfeiler-Lehman kernels, and how they grow.
+"""Speed of WL features relative to GraKeL's Weisfeiler-Lehman kernels, and scaling.
 
     python -m benchmarks.colors [--json FILE] [--small] [--only threads ...]
 
-As in `benchmarks.engine`: ratios of CPU seconds of one run, on one core unless a row says
-otherwise, after compilation; features of both sides are compared first. ``--small`` takes a tenth
-of the million molecules.
+As in `benchmarks.engine`: ratios of CPU seconds in one run, on one core unless a row says
+otherwise, after compilation; features of both implementations are compared first. ``--small`` uses
+a tenth of the million molecules.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def grakel_svc(kernel: Any, graphs: GraphBatch, y: Any) -> Any:
     """Fit GraKeL's kernel and a support vector machine; give the predictions on the same graphs."""
     from sklearn.svm import SVC
 
-    from fdgnn.evaluation.baselines.graph_kernels import as_grakel
+    from fdgnn.evaluation.baselines.pipelines import as_grakel
 
     given = as_grakel(graphs)  # not timed: our graphs were parsed before, too
     start = time.process_time()
@@ -54,7 +54,7 @@ def grakel_svc(kernel: Any, graphs: GraphBatch, y: Any) -> Any:
 
 
 def beside_grakel() -> list[Row]:
-    """Whole fits on NCI1: linear readout, alpha given, beside a kernel matrix and an SVC."""
+    """Time fits on NCI1: linear readout with a given alpha; a kernel matrix and an SVC."""
     from grakel.kernels import VertexHistogram, WeisfeilerLehman, WeisfeilerLehmanOptimalAssignment
 
     graphs, y = load_tu("NCI1", edge_labels="ignore")
@@ -74,8 +74,8 @@ def beside_grakel() -> list[Row]:
         X = WLCounts(n_iterations=4, n_features=None, counts=counts).fit_transform(some)
         np.testing.assert_array_equal((X @ X.T).toarray(), K)  # the same features
         ours = cpu(lambda some=some, classes=classes: model.fit(some[:], classes), 3)
-        rows.append(at_least(f"WL features, 4 iterations, beside {what}", theirs / ours, must,
-                             ours=ours, grakel=theirs))  # fmt: skip
+        title = f"WL features, 4 iterations, speed relative to {what}"
+        rows.append(at_least(title, theirs / ours, must, ours=ours, grakel=theirs))
     return rows
 
 
@@ -100,7 +100,7 @@ def a_million(n: int) -> list[Row]:
 
 
 def threads() -> list[Row]:
-    """Two threads beside one; and, as a yardstick, two processes that share nothing.
+    """Compare two threads with one, and with two independent processes.
 
     Where two processes do not give twice the work of one, the machine's two cores are not two.
     One and two take turns, and medians count: a single turn says little where other machines on
@@ -115,8 +115,14 @@ def threads() -> list[Row]:
     one, two = np.median(turns, axis=0).tolist()
     apart = side_by_side(lambda: encoder.encode(graphs, n_jobs=1))
     return [
-        at_least("two threads beside one, encoding", one / two, 1.8, one=one, two=two),
-        Row("two processes beside one, the same", 2 * one / apart, "", True, {"apart": apart}),
+        at_least("two threads, speed relative to one, encoding", one / two, 1.8, one=one, two=two),
+        Row(
+            "two processes, speed relative to one, encoding",
+            2 * one / apart,
+            "",
+            True,
+            {"apart": apart},
+        ),
     ]
 
 
@@ -183,11 +189,11 @@ def nested(jobs: int = 2) -> list[Row]:
     from fdgnn.evaluation.run import EvaluationTask, evaluate
     from fdgnn.folds import Split
     from fdgnn.targets import read_targets
-    from fdgnn.training import NestedEvaluation, TrainingOptions, evaluation_folds
+    from fdgnn.training import NestedEvaluation, TrainingOptions
 
     graphs, y = load_tu("NCI1")
     targets = read_targets(y, graphs, classify=True)
-    task = EvaluationTask("NCI1", graphs, targets, evaluation_folds(targets, Split(), 0))
+    task = EvaluationTask("NCI1", graphs, Split().nested(targets))
     auto = NestedEvaluation(task, TrainingOptions().with_defaults(targets))
     with TemporaryDirectory() as directory:
         start = time.perf_counter()
@@ -198,7 +204,7 @@ def nested(jobs: int = 2) -> list[Row]:
 
 def main() -> None:
     """Print all rows."""
-    parser = argparse.ArgumentParser(description="Colors beside GraKeL, and how they grow.")
+    parser = argparse.ArgumentParser(description="Speed of WL features.")
     parser.add_argument("--json", type=Path, help="write all figures here, too")
     parser.add_argument("--small", action="store_true", help="a tenth of the million molecules")
     parts: dict[str, Callable[[], list[Row]]] = {

@@ -1,10 +1,10 @@
-"""Strong components of a wiring: our kernel beside SciPy's, and what SciPy leaves to do.
+"""Strongly connected components of a reservoir: our kernel and SciPy's function.
 
     python -m benchmarks.components
 
-A schedule needs three things: the components, their topological order, and, inside a cycle, the
-order in which each neuron stands after the one that it reads. SciPy gives the first. The rest is
-added here in the cheapest way that we know, and both results are compared before their times are.
+A schedule needs the components, their topological order, and, within a cycle, an order in which
+each unit follows the unit that it reads. SciPy computes only the components. The rest is
+added here in the fastest way that we know, and results are compared before times.
 Figures are CPU microseconds per layer, the best of many, after compilation.
 """
 

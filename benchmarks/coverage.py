@@ -1,21 +1,20 @@
-"""Are sets and intervals true, and are graphs that are called unlike harder to predict?
+"""Coverage of conformal prediction sets and intervals, and errors of graphs out of domain.
 
     python -m benchmarks.coverage [--data FOLDER] [--seeds 5] [--both] [NCI1 HIV ...]
-    python -m benchmarks.coverage --table     # of the results that are there
+    python -m benchmarks.coverage --table     # of existing results
 
-For each seed a model (`AutoGraphClassifier`) is trained on one half of the graphs, drawn by the
-seed, and tested on the other half. Models of molecules are also asked about
-molecules of the other datasets. FOLDER has NAME.csv with the columns smiles and target; by default
-it is ``chem`` under the data home (FDGNN_DATA). Of HIV the classes are CI, and CM or CA; of MOSES
-24,000 molecules of MOSES.csv.gz are drawn, and the target is their logP as RDKit computes it.
-Results are written to results/coverage.json after each seed; decision 40 and
-docs/how-to/uncertainty.md quote them.
+For each seed, a model (`AutoGraphClassifier`) is trained on one half of the graphs, drawn by the
+seed, and tested on the other half. Models of molecules also predict molecules of the other
+datasets. FOLDER has NAME.csv with the columns smiles and target; the default is ``chem`` in the
+data home (FDGNN_DATA). The classes of HIV are CI, and CM or CA; from MOSES.csv.gz, 24,000 molecules
+are drawn, and the target is RDKit's logP. Results are written to results/coverage.json after each
+seed; decision 40 and docs/how-to/uncertainty.md quote them.
 
-A half that is small cannot tell whether 95 % are covered: with n training and m other graphs, the
-number that is covered varies by chance as a beta-binomial. The last table says how much that is,
-and how likely it is that one seed, and all of them, lie within a point of 95 %. With --both each
-half is asked about by a model of the other. A half whose graphs are harder by chance has wider sets
-for the other half, and is covered less by those of the other, so that most of the chance cancels.
+With n training and m test graphs, the number of covered graphs is beta-binomial. The last table has
+its standard deviation, and the probabilities that one seed, and all seeds, are within a point of
+95 %. With --both each half is also tested with a model of the other half. If one half is harder by
+chance, its model has wider sets, and the model of the other half covers fewer of its graphs, so
+most of the random variation cancels.
 """
 
 from __future__ import annotations
@@ -97,7 +96,7 @@ def of_sets(model, graphs, y):
 
 def of_intervals(model, graphs, y):
     """Intervals of the model, and such of one width, from the same out-of-fold errors."""
-    found, predicted, novelty = {}, model.predict(graphs), model.novelty(graphs)
+    found, predicted, novelty = {}, model.predict(graphs), model.domain_distance(graphs)
     quarters = np.array_split(np.argsort(novelty, kind="stable"), 4)
     errors = ConformalScores.of([model._training_graphs.errors[:, 0]])
     for coverage in COVERAGES:

@@ -1,16 +1,16 @@
-"""What descriptors of whole molecules add to graphs, and how large they should be beside them.
+"""Effect of graph-level features on accuracy, and of their scale relative to the graph's features.
 
     python -m benchmarks.descriptors [--data FOLDER] [--json FILE] [--only LIPO ...] [--seeds N]
                                      [--graphs N] [--shares 0.1 1 ...]
 
-Descriptors are computed by RDKit: molecular weight, polar surface area, logP, hydrogen bond donors
-and acceptors, rotatable bonds, rings. One value in ten is taken away, so that missing values are
-part of it. "noise" are as many columns of random numbers, which should do no harm. "own" is a
-random number that is added to the target (in units of its deviation), so that no graph can tell it.
-Numbers: R2 on a random fifth; classes: ROC AUC. All on the same splits, mean over seeds. Shares are
-how large descriptors are beside the features of graphs, by mean squared distances
-(`fdgnn.encoders.descriptors.SHARE`). FOLDER has NAME.csv with the columns smiles and target; by
-default it is ``chem`` under the data home (FDGNN_DATA).
+RDKit computes molecular weight, polar surface area, logP, hydrogen bond donors and acceptors,
+rotatable bonds and rings. One value in ten is removed, so that missing values are included. "noise"
+has the same number of random columns, which should do no harm. "own" is a random number that is
+also added to the target (in units of its deviation), so it cannot be predicted from the graph.
+Regression: R2 on a random fifth; classification: ROC AUC. All on the same splits, mean over seeds.
+Shares are scales of descriptors relative to the features of graphs, by mean squared distances
+(`fdgnn.encoders.descriptors.SHARE`). FOLDER has NAME.csv with the columns smiles and target; the
+default is ``chem`` in the data home (FDGNN_DATA).
 """
 
 from __future__ import annotations

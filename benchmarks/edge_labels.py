@@ -2,7 +2,7 @@
 
     python -m benchmarks.edge_labels [--configurations 30] [--initializations 3] [--seeds 5]
 
-Each way goes through the paper's nested cross-validation, with fewer configurations and guesses.
+The paper's nested cross-validation, with fewer configurations and random initializations.
 Results are written to results/edge_labels.json; docs/decisions/0020-edge-labels.md quotes them.
 """
 

@@ -1,10 +1,10 @@
-"""The engine beside the obvious ways: NumPy/SciPy, the literal loop, GraKeL, and a bare tanh.
+"""Speed of the engine relative to NumPy/SciPy, a literal loop, GraKeL, and tanh alone.
 
     python -m benchmarks [--json FILE] [--full]
 
 Every row is a ratio of times measured in this run, on one core unless it says otherwise, after
-compilation, and the results of both sides are compared before their times are. Real data is
-looked up as `load_tu` does; rows whose dataset is missing are left out and named.
+compilation; the results of both sides are compared before their times. Real data are
+looked up as by `load_tu`; rows whose dataset is missing are left out and named.
 """
 
 from __future__ import annotations
@@ -135,10 +135,12 @@ def nci1() -> list[Row]:
         np.testing.assert_array_equal(a, b)
     seconds = {"numpy": slow, "engine": fast, "first": first, "tanh": limit}
     return [
-        at_least("NCI1, H 500, L 1: beside NumPy/SciPy", slow / fast, 100, **seconds),
-        at_least("... the first network, with quotients and radii", slow / first, 100),
+        at_least("NCI1, H 500, L 1: speed relative to NumPy/SciPy", slow / fast, 100, **seconds),
+        at_least("... the first reservoir, with quotients and radii", slow / first, 100),
         at_most("... in bare tanh passes", fast / limit, 5),
-        at_least("... two threads beside one (wall clock)", one / two, 1.8, one=one, two=two),
+        at_least(
+            "... two threads relative to one (elapsed time)", one / two, 1.8, one=one, two=two
+        ),
     ]
 
 
@@ -155,7 +157,7 @@ def beside_the_literal_loop(name: str, n_units: int, must: float, share: int) ->
     fast = cpu(lambda: embed(fresh(graphs), reservoir, layers="last"), 3)
     what = f"{name}{f', every {share}th graph' if share > 1 else ''}, H {n_units}, L 3"
     seconds = {"loop": slow, "engine": fast, "uncertified_graphs": float(others.sum())}
-    return [at_least(f"{what}: beside the literal loop", slow / fast, must, **seconds)]
+    return [at_least(f"{what}: speed relative to the literal loop", slow / fast, must, **seconds)]
 
 
 def mutag() -> list[Row]:
@@ -178,7 +180,7 @@ def mutag() -> list[Row]:
 
     assert fdgnn().score(graphs, y) > 0.8
     slow, fast = cpu(wl, 5), cpu(fdgnn, 20)
-    what = "MUTAG, H 50, L 3, whole fit: beside GraKeL WL(5) + SVC"
+    what = "MUTAG, H 50, L 3, whole fit: speed relative to GraKeL WL(5) + SVC"
     return [at_least(what, slow / fast, 10, wl=slow, fit=fast)]
 
 
@@ -189,7 +191,7 @@ def memory() -> list[Row]:
     )
     peak, seconds = json.loads(run.stdout)
     what = "COLLAB, H 500, L 3: peak memory over the batch, GB"
-    return [at_most(what, peak, 2, all_graphs_one_network=seconds)]
+    return [at_most(what, peak, 2, all_graphs_one_reservoir=seconds)]
 
 
 def print_peak() -> None:
@@ -243,7 +245,7 @@ def slopes() -> list[Row]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="The engine beside the obvious ways.")
+    parser = argparse.ArgumentParser(description="Speed of the engine.")
     parser.add_argument("--json", type=Path, help="write all figures here, too")
     parser.add_argument("--full", action="store_true", help="COLLAB's literal loop on all graphs")
     parser.add_argument("--peak", action="store_true", help=argparse.SUPPRESS)

@@ -1,16 +1,15 @@
-"""How long the first second takes: commands and first predictions, with empty caches and warm.
+"""Time of first commands and predictions, with empty and warm caches.
 
     python -m benchmarks.first_use [--beside PYTHON] [--tries 3] [--only fits|engine] [--json FILE]
 
-Figures are CPU seconds, of whole processes where a row does not say otherwise, the best of some
-tries, on molecules of BACE (``FDGNN_DATA``); the model is that of ``fdgnn fit``, unless a row says
-otherwise. ``--beside`` names the interpreter of an environment in which another state of fdgnn is
-installed: it takes its turn after ours in each try, and makes its own models. Empty caches are new
-folders for parsed data and for numba, which earlier states used. Byte code is made beforehand, as
-pip does where it installs a package. ``--json`` writes all figures and the ratios, and leaves other
-entries of the file as they are; ``--name`` makes one entry of them. ``--only`` leaves all rows out
-but those of MUTAG's fit or of NCI1's embedding: they take seconds, so that many tries are possible,
-which hosts need that others use as well.
+Figures are CPU seconds, of whole processes unless a row says otherwise, the best of several
+tries, on molecules of BACE (``FDGNN_DATA``); the model is the default of ``fdgnn fit``.
+``--beside`` names the interpreter of an environment with another version of fdgnn, which runs after
+ours in each try, with its own models. Empty caches are new folders for parsed data and for numba,
+which earlier versions used. Byte code is compiled in advance, as pip does. ``--json`` writes all
+figures and the ratios, and keeps other entries of the file; ``--name`` names the entry. ``--only``
+measures only the fit of MUTAG or the embedding of NCI1: they take seconds, so that many tries are
+possible on a busy machine.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Where the time of a small fit goes.
+"""Time of each part of a small fit.
 
     python -m benchmarks.fit_parts [--dataset MUTAG] [--times 1000] [--json FILE]
 
 Each part of ``FDGNNClassifier(random_state=0).fit`` is called alone, many times, and its smallest
-CPU time counts, as that of the whole fit does. What is left of the whole is Python between the
-parts, and that they are slower where they come one after the other, with cold caches.
+CPU time is reported, as for the whole fit. The difference between the whole fit and the sum of its
+parts is Python between the parts, and cold caches.
 """
 
 from __future__ import annotations

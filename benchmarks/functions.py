@@ -1,8 +1,8 @@
-"""How many functions of fdgnn, in how many files, one operation runs through.
+"""Number of functions and files of fdgnn that one operation runs through.
 
     python -m benchmarks.functions [--list]
 
-The operations: `AutoGraphClassifier().fit` on a list of SMILES, and `predict` of another. A
+The operations are `AutoGraphClassifier().fit` on a list of SMILES, and `predict` of another. A
 function counts once, however often it is called; comprehensions and lambdas do not count.
 """
 

@@ -1,4 +1,4 @@
-"""Is it the sampling? Graphlets of three vertices on IMDB-BINARY, sampled and counted exactly.
+"""Graphlets of three vertices on IMDB-BINARY, sampled and counted exactly.
 
     python -m benchmarks.graphlets
 
@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from fdgnn import load_tu
-from fdgnn.evaluation.baselines.graph_kernels import C_VALUES, MOST_STEPS
+from fdgnn.evaluation.baselines.pipelines import C_VALUES, MOST_STEPS
 from fdgnn.folds import nested_folds
 
 INNER_FOLDS = 3

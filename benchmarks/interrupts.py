@@ -1,10 +1,10 @@
-"""What it costs that kernels check for interrupts: beside the same kernels, compiled without that.
+"""Cost of the kernels' checks for interrupts, relative to kernels compiled without them.
 
     python -m benchmarks.interrupts [--rounds 5] [--tree FOLDER]
 
 The sources are copied with an `Interrupts` that does nothing, and compiled by cmake, with the
-Python and the nanobind that it finds. Times and bits are those of `benchmarks.beside`; the ratios
-are kept in results/interrupts.json.
+Python and the nanobind that it finds. Times and bits are measured by `benchmarks.beside`; the
+ratios are written to results/interrupts.json.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Would landmarks extend RBF kernel ridge regression to where all pairs of graphs are too many?
+"""Landmarks for RBF kernel ridge regression on more graphs than a kernel matrix allows.
 
     python -m benchmarks.landmarks [--landmarks 1000] [--json results/landmarks.json]
 
 WL features of three iterations on NCI1 (accuracy) and of two on LIPO (RMSE, as in
-`benchmarks.molecules` without its test part); out-of-fold predictions of five folds, the alpha of
-each row the best for these folds, so all rows are optimistically biased alike. Beside the linear
-readout and the exact kernel stands ridge regression on scikit-learn's Nystroem features of the same
-kernel at several widths, alone and averaged with the linear readout.
+`benchmarks.molecules` without its test part); out-of-fold predictions of five folds, with the best
+alpha of each row on these folds, so all rows have the same optimistic bias. The linear
+readout and the exact kernel are compared with ridge regression on scikit-learn's Nystroem features
+of the same kernel at several widths, alone and averaged with the linear readout.
 """
 
 from __future__ import annotations

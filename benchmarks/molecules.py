@@ -1,17 +1,17 @@
-"""``auto`` on molecules beside simple models, trained and tested on the same molecules.
+"""``auto`` and simple models on molecules, trained and tested on the same molecules.
 
     python -m benchmarks.molecules [--data FOLDER] [--json FILE] [--only BACE ...]
 
-- BACE, BBBP, HIV: Murcko scaffolds by falling size, the last tenth is the test part, the model is
-  trained on the nine tenths before; ROC AUC. HIV's target is CI (inactive) against CM and CA.
+- BACE, BBBP, HIV: Murcko scaffolds by falling size; the last tenth is the test part, and the model
+  is trained on the other nine tenths; ROC AUC. The target of HIV is CI (inactive) or CM and CA.
 - LIPO, AQSOLDB: a random fifth is the test part, for three seeds; RMSE.
-- MoleculeACE: thirty tasks of activity cliffs with published splits; RMSE, and their mean.
+- MoleculeACE: thirty tasks of activity cliffs with published splits; RMSE, and the mean.
 
-All models have their default parameters, and nothing is chosen by test parts. The others are
-gradient boosting on RDKit's descriptors (all of them; of HIV those that RDKit computes in C++), and
-logistic or ridge regression of Morgan counts. FOLDER has NAME.csv with the columns smiles and
-target; by default it is ``chem`` under the data home (FDGNN_DATA). What is in the JSON file already
-is not run again.
+All models have their default parameters, and nothing is selected on test parts. The simple models
+are gradient boosting on RDKit's descriptors (all of them; for HIV those that RDKit implements in
+C++), and logistic or ridge regression on Morgan counts. FOLDER has NAME.csv with the columns smiles
+and target; the default is ``chem`` in the data home (FDGNN_DATA). Results that are in the JSON file
+already are not computed again.
 """
 
 from __future__ import annotations

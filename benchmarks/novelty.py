@@ -1,12 +1,12 @@
-"""Which number tells best that a graph is unlike those of training? Four of them, side by side.
+"""Measures of the applicability domain, compared on molecules.
 
     python -m benchmarks.novelty [--data FOLDER]
 
-On halves of sets of molecules, with RBF kernel ridge regression on WL features of three iterations.
-For each number: how many of the other half are beyond 99 % of the training graphs, the mean error
-of these and of the others, the rank correlation of number and error, and how well the number tells
-molecules of other sets from the other half (area under the ROC curve; share that is beyond).
-FOLDER has NAME.csv with the columns smiles and target; by default it is ``chem`` under the data
+On halves of datasets of molecules, with RBF kernel ridge regression on WL features of three
+iterations. For each measure: the share of the other half beyond 99 % of the training graphs, the
+mean error of these and of the other graphs, the rank correlation of measure and error, and how well
+it separates molecules of other datasets from the other half (ROC AUC, share beyond the limit).
+FOLDER has NAME.csv with the columns smiles and target; the default is ``chem`` in the data
 home (FDGNN_DATA). Results are written to results/novelty.json, which decision 40 quotes.
 """
 

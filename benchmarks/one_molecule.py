@@ -1,11 +1,11 @@
-"""Time of one prediction on a warm model, beside RDKit's own parsing.
+"""Time of one prediction with a warm model, relative to RDKit's parsing.
 
-``python -m benchmarks.one_molecule [FILE.csv ...]``: fits an `AutoGraphClassifier` to each file of
+``python -m benchmarks.one_molecule [FILE.csv ...]`` fits an `AutoGraphClassifier` to each file of
 molecules (columns ``smiles`` and ``target``; by default BACE and LIPO of the data home), and then
-predicts CCO and some molecules of the file, one after the other, as a server would. Printed are
-milliseconds: a whole ``predict([smiles])``, RDKit's ``MolFromSmiles`` alone, and the difference.
-Each molecule is timed ten times and its fastest time taken, so that other work on the machine
-counts little. Predictions one by one must be those of the file at once.
+predicts CCO and some molecules of the file, one after the other, like a service. Printed are
+milliseconds: a ``predict([smiles])``, RDKit's ``MolFromSmiles`` alone, and the difference.
+Each molecule is timed ten times and its fastest time is used, to reduce the effect of other load.
+Predictions one by one must equal those of the file at once.
 """
 
 from __future__ import annotations

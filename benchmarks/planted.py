@@ -1,21 +1,21 @@
-"""Do explanations find what a model was made to look for? Rules planted in molecules.
+"""Do explanations find planted rules? Substructures in molecules.
 
     python -m benchmarks.planted [NAME ...] [--data FOLDER] [--seeds 3] [--table]
 
 The class of a molecule is whether it has a substructure. A model (`AutoGraphClassifier`, atoms read
-as `fdgnn fit` reads them) learns it from SMILES and classes alone, and explains molecules it has
-not seen that have the substructure. Each view gives every atom a number, and the area under the ROC
-curve says how well these rank the planted atoms above the others: 1 if all are above, 0.5 by
-chance. It is the mean over molecules, and over the seeds that draw the molecules; "pooled" ranks
-the atoms of all molecules together.
+as by `fdgnn fit`) learns it from SMILES and classes alone, and explains other molecules that have
+the substructure. Each view assigns a number to every atom, and the ROC AUC measures how well these
+numbers rank the planted atoms above the others: 1 if all are above, 0.5 by chance. It is the mean
+over molecules, and over the seeds that draw the molecules; "pooled" ranks the atoms of all
+molecules together.
 
-- contributions: what each atom adds to the score;
-- deletion: what the score loses without each atom;
-- groups: the largest effect of the deletion of a group that the atom is in: rings, functional
+- attributions: what each atom adds to the score;
+- deletion: the effect of deleting each atom;
+- groups: the largest effect of deleting a group that contains the atom: rings, functional
   groups, chains. Most planted rules are not among the functional groups.
 
-A rule is left out where fewer than 15 training molecules have it. FOLDER has NAME.csv with the
-columns smiles and target; by default it is ``chem`` under the data home (FDGNN_DATA). Results are
+A rule is left out if fewer than 15 training molecules have it. FOLDER has NAME.csv with the
+columns smiles and target; the default is ``chem`` in the data home (FDGNN_DATA). Results are
 written to results/planted.json; ``--table`` only shows them. docs/how-to/explanations.md quotes
 them.
 """
@@ -51,7 +51,7 @@ RULES = {
     "ethylene diamine": "[NX3]-[CH2]-[CH2]-[NX3]",
 }
 TRAIN, EXPLAINED, LEAST = 1000, 60, 15
-VIEWS = ("contributions", "deletion", "groups")
+VIEWS = ("attributions", "deletion", "groups")
 
 
 def values_of(explanation):

@@ -1,7 +1,7 @@
-"""The playground in Chromium: how fast it trains on MUTAG, and how well it reads SMILES.
+"""The playground in Chromium: training time on MUTAG, and its SMILES parser compared with RDKit.
 
 ``python -m benchmarks.playground --json results/playground.json``; with ``--only`` the other part
-of that file stays. With ``--picture FILE`` a picture of the page is taken, for the documentation.
+of the file is kept. ``--picture FILE`` takes a picture of the page for the documentation.
 """
 
 from __future__ import annotations

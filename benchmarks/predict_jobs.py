@@ -1,10 +1,10 @@
 """``fdgnn predict`` on many SMILES with one process and with two.
 
-``python -m benchmarks.predict_jobs [N]``: fits a model to BBBP of the data home, writes the first
-N (200,000) SMILES of MOSES into a table, every 1,000th of them spoiled, and predicts it from the
-shell with ``-j 1`` and ``-j 2``. Both must write the same rows, but for rounding. Printed are
-seconds, seconds of all processes on a processor, the largest memory of a process in MB, and how
-many times faster two processes are. The result is written to ``results/predict_jobs.json``.
+``python -m benchmarks.predict_jobs [N]`` fits a model to BBBP of the data home, writes the first
+N (200,000) SMILES of MOSES to a table, of which every 1,000th is invalid, and predicts it on the
+command line with ``-j 1`` and ``-j 2``. Both must write the same rows, except for rounding. Printed
+are elapsed seconds, CPU seconds of all processes, the largest memory of a process in MB, and the
+speedup by two processes. The result is written to ``results/predict_jobs.json``.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""``fdgnn predict`` on many SMILES with one process: what it costs beside RDKit's parsing.
+"""``fdgnn predict`` on many SMILES with one process, relative to RDKit's parsing.
 
-``python -m benchmarks.predict_many [N]``: computes a target for 12,000 molecules of MOSES (more
+``python -m benchmarks.predict_many [N]`` computes a target for 12,000 molecules of MOSES (more
 than two rings), fits WL features with the linear readout, writes the first N (all, 1.58 million)
-other SMILES into a packed CSV, and predicts it from the shell, ``-j 1``. RDKit's parsing alone
-(``MolFromSmiles`` of the same rows, in a loop) is measured in a process of its own, before and
-after on a sample, and in seconds of the processor, since the machine may be busy. Printed and
-written to ``results/predict_many.json`` are both, what is left, and the largest memory. With
-``--rbf N``, a model with the RBF kernel readout of N training molecules is measured as well.
+other SMILES to a gzipped CSV, and predicts it on the command line, ``-j 1``. RDKit's parsing alone
+(``MolFromSmiles`` of the same rows, in a loop) is measured in a separate process, before and after
+on a sample, in CPU seconds, because the machine may be busy. Both, the difference, and the largest
+memory are printed and written to ``results/predict_many.json``. With ``--rbf N``, a model with
+the RBF readout of N training molecules is also measured.
 """
 
 from __future__ import annotations

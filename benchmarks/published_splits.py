@@ -1,12 +1,12 @@
-"""``auto`` on the published splits of Errica et al., with the ensemble's own choice inside.
+"""``auto`` on the published splits of Errica et al., with the ensemble's own selection inside.
 
     python -m benchmarks.published_splits [--data FOLDER] [--only PROTEINS ...]
 
-For each of the ten outer folds the ensemble is fitted to all graphs that the fold does not test, so
-that it chooses by out-of-fold predictions of these, and is scored on the test graphs once. (The
-published inner split holds out a tenth for choosing: ``fdgnn evaluate NAME --splits FILE``.) FOLDER
-has NAME_splits.json; by default it is ``splits`` under the data home (FDGNN_DATA). Accuracies of
-folds are kept in results/beyond/splits.json, and what is there is not run again.
+For each of the ten outer folds the ensemble is fitted to all graphs outside of the fold, selects
+by their out-of-fold predictions, and is scored on the test graphs once. (The
+published inner split holds out a tenth for selection: ``fdgnn evaluate NAME --splits FILE``.)
+FOLDER has NAME_splits.json; the default is ``splits`` in the data home (FDGNN_DATA). Accuracies of
+folds are written to results/beyond/splits.json, and existing ones are not computed again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def main() -> None:
     options = parser.parse_args()
     done = json.loads(options.json.read_text()) if options.json.exists() else {}
     for name in options.only:
-        graphs, y = load_tu(name, vertex="auto")
+        graphs, y = load_tu(name)
         splits = json.loads((options.data / f"{name}_splits.json").read_text())
         scores = done.setdefault(name, [])
         for fold in splits[len(scores) :]:

@@ -1,12 +1,12 @@
-"""Rules by which an ensemble could be averaged where graphs are to be ranked (ROC AUC).
+"""Rules for averaging base models if the metric is ROC AUC.
 
     python -m benchmarks.ranking_rules [BACE BBBP HIV] [--folds 5]
 
-Molecules of ``chem`` under the data home (FDGNN_DATA), without the scaffolds that
+Molecules of ``chem`` in the data home (FDGNN_DATA), without the scaffolds that
 ``benchmarks.molecules`` tests on. Each of five folds of whole scaffolds is a test part in turn. The
-base models of ``auto`` are trained on the rest; a rule sees their out-of-fold predictions there,
-and is scored on the test part. Written to ``results/ranking_rules.json``: mean ROC AUC in %, and
-which base models each rule took. Nothing of the last tenth of scaffolds is seen.
+base models of ``auto`` are trained on the rest; a rule uses their out-of-fold predictions there,
+and is scored on the test part. ``results/ranking_rules.json`` has the mean ROC AUC in %, and
+the base models that each rule selected.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""Where the paper leaves something open: each reading's accuracy, on the same folds and draws.
+"""Accuracy of interpretations of the paper, on the same folds and random initializations.
 
     python -m benchmarks.readings MUTAG PTC_MR ... [--configurations 30] [--initializations 5]
         [--only READING]
 
-Every reading goes through the paper's nested cross-validation, with fewer configurations and
-random initializations. Results are written to results/readings.json; docs/decisions/ quotes them.
+Every interpretation is evaluated by the paper's nested cross-validation, with fewer configurations
+and random initializations. Results are written to results/readings.json; docs/decisions/ quotes
+them.
 """
 
 from __future__ import annotations
@@ -67,9 +68,11 @@ def unit_rows(W_phi):
     return W_phi / np.linalg.norm(W_phi, axis=1, keepdims=True)
 
 
-def features_of(model: FDGNNClassifier, graphs, guess: int, change: Callable | None) -> list:
+def features_of(
+    model: FDGNNClassifier, graphs, initialization: int, change: Callable | None
+) -> list:
     """Features of one random initialization at all depths, with W_phi changed after it is drawn."""
-    seed = child_seed(seed_sequence(model.random_state), guess)
+    seed = child_seed(seed_sequence(model.random_state), initialization)
     if change is not None:
         model.set_params(n_projections=0)
     (base,) = model._base_models(GraphKind.of(graphs), len(graphs), seed)
@@ -89,18 +92,18 @@ READINGS: dict[str, tuple[dict, Callable | None, Predict]] = {
     "k is the largest degree": ({"degree": "max"}, None, free_bias),
     "W_phi of Frobenius norm one": ({}, frobenius, free_bias),
     "W_phi with rows of norm one": ({}, unit_rows, free_bias),
-    "readout bias penalized": ({}, None, penalized_bias),
+    "readout intercept regularized": ({}, None, penalized_bias),
     "tol = 1e-6, max_iter = 500": ({"tol": 1e-6, "max_iter": 500}, None, free_bias),
 }
 
 
-def outputs_of_network(graphs, Y, folds, configuration, guess, reading) -> np.ndarray:
+def outputs_of_network(graphs, Y, folds, configuration, initialization, reading) -> np.ndarray:
     """Outputs (depths, outer, alphas, n, q) of one random initialization, in single precision."""
     parameters, change, predict = READINGS[reading]
     model = FDGNNClassifier(n_units=50, **parameters | configuration)
     with warnings.catch_warnings(), threadpool_limits(1, "blas"):
         warnings.simplefilter("ignore", ConvergenceWarning)
-        features = features_of(model, graphs, guess, change)
+        features = features_of(model, graphs, initialization, change)
         alphas = np.array(ALPHAS)
         return np.array(
             [[predict(X, Y, alphas, fold) for fold in folds] for X in features], dtype=np.float32
@@ -119,10 +122,11 @@ def score(outputs, codes, folds) -> tuple[np.ndarray, np.ndarray]:
     return validation, test
 
 
-def configuration_scores(graphs, Y, codes, folds, reading, n_guesses, configuration):
-    """Means over guesses, and the accuracy of the guesses' averaged outputs."""
+def configuration_scores(graphs, Y, codes, folds, reading, n_initializations, configuration):
+    """Means over initializations, and the accuracy of their averaged outputs."""
     networks = [
-        outputs_of_network(graphs, Y, folds, configuration, g, reading) for g in range(n_guesses)
+        outputs_of_network(graphs, Y, folds, configuration, g, reading)
+        for g in range(n_initializations)
     ]
     each = np.array([score(outputs, codes, folds) for outputs in networks])
     together = score(np.mean(networks, axis=0), codes, folds)
@@ -139,7 +143,7 @@ def row(folds_scores) -> dict[str, float]:
     return {"mean": 100 * folds_scores.mean(), "std": 100 * folds_scores.std(ddof=1)}
 
 
-def measure(name, n_configurations, n_guesses, n_jobs, only) -> Iterator[tuple[str, dict]]:
+def measure(name, n_configurations, n_initializations, n_jobs, only) -> Iterator[tuple[str, dict]]:
     graphs, y = load_tu(name)
     classes, Y = code_classes(y)
     codes, folds = np.searchsorted(classes, y), nested_folds(y, 10, 10, seed=0)
@@ -147,7 +151,7 @@ def measure(name, n_configurations, n_guesses, n_jobs, only) -> Iterator[tuple[s
     configurations = [params | {"random_state": seed} for seed, params in drawn]
     depth_of = np.random.default_rng(0).integers(1, 6, size=n_configurations)
     for reading in only or READINGS:
-        job = partial(configuration_scores, graphs, Y, codes, folds, reading, n_guesses)
+        job = partial(configuration_scores, graphs, Y, codes, folds, reading, n_initializations)
         scores = np.array(
             joblib.Parallel(n_jobs=n_jobs)(joblib.delayed(job)(c) for c in configurations)
         )
@@ -156,9 +160,12 @@ def measure(name, n_configurations, n_guesses, n_jobs, only) -> Iterator[tuple[s
         yield reading, row(chosen(validation, test))
         if reading == "as decided":
             every = np.moveaxis(scores, 1, 0)
-            yield "outputs of the guesses averaged", row(chosen(validation_together, test_together))
             yield (
-                "averaged outputs, chosen by single guesses",
+                "outputs of initializations averaged",
+                row(chosen(validation_together, test_together)),
+            )
+            yield (
+                "averaged outputs, selected by single initializations",
                 row(chosen(validation, test_together)),
             )
             yield "every depth from 1 to 5 tried", row(chosen(every[0], every[1]))
@@ -177,8 +184,11 @@ def main() -> None:
     results = json.loads(OUT.read_text()) if OUT.exists() else {}
     for name in options.datasets:
         rows = results.setdefault(name, {})
-        rows["configurations"], rows["guesses"] = options.configurations, options.guesses
-        sizes = options.configurations, options.guesses, options.jobs
+        rows["configurations"], rows["initializations"] = (
+            options.configurations,
+            options.initializations,
+        )
+        sizes = options.configurations, options.initializations, options.jobs
         for reading, found in measure(name, *sizes, options.only):
             rows[reading] = found
             print(f"{name:14} {reading:45} {found['mean']:6.2f} ± {found['std']:.2f}", flush=True)

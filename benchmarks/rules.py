@@ -1,9 +1,9 @@
-"""Rules by which an ensemble could be averaged, on the same predictions of its base models.
+"""Rules for averaging base models, compared on the same predictions.
 
     python -m benchmarks.rules runs/beyond/*-auto-* [--json results/beyond/rules.json]
 
-Each folder is a run directory of ``fdgnn evaluate --model``, which keeps the out-of-fold
-predictions of every base model. A rule sees the validation graphs of an outer fold and is scored on
+Each folder is a run directory of ``fdgnn evaluate --model``, which has the out-of-fold
+predictions of every base model. A rule uses the validation graphs of an outer fold and is scored on
 its test graphs.
 """
 
@@ -25,7 +25,7 @@ from fdgnn.evaluation.record import Evaluation
 from fdgnn.evaluation.run import EvaluationTask, read_evaluations
 from fdgnn.folds import Split
 from fdgnn.targets import read_targets, winning_class
-from fdgnn.training import NestedEvaluation, TrainingOptions, evaluation_folds
+from fdgnn.training import NestedEvaluation, TrainingOptions
 
 Weights = Any  # of each base model, (m,)
 
@@ -55,7 +55,7 @@ def near_the_best_accuracy(outputs: Any, targets: Any, right: Any) -> Weights:
 
 
 def but_the_clearly_worse(limit: float) -> Callable[[Any, Any, Any], Weights]:
-    """Ours: the average of all but those that are worse by so many standard errors."""
+    """Average all base models that are not worse by more than some standard errors (ours)."""
 
     def rule(outputs: Any, targets: Any, right: Any) -> Weights:
         return _average(~clearly_worse(outputs, targets, classify=True, limit=limit))
@@ -73,7 +73,7 @@ RULES: dict[str, Callable[[Any, Any, Any], Weights]] = {
     "weights fitted by least squares": fitted,
     "those within a standard error of the best accuracy": near_the_best_accuracy,
     **{
-        f"all but those worse by {limit:g} standard errors": but_the_clearly_worse(limit)
+        f"without models worse by more than {limit:g} standard errors": but_the_clearly_worse(limit)
         for limit in (1.0, 2.0, STANDARD_ERRORS, 4.0)
     },
 }
@@ -83,7 +83,7 @@ def evaluation_of(known: Evaluation) -> NestedEvaluation:
     """Return what was evaluated in a run directory."""
     graphs, y = load_tu(known.dataset)
     targets, seed = read_targets(y, graphs, classify=True), known.protocol.seed
-    folds = evaluation_folds(targets, Split(), seed)
+    folds = Split().nested(targets, seed=seed)
     task = EvaluationTask(known.dataset, graphs, targets, folds, seed=seed)
     options = TrainingOptions(model=known.model.name, scoring="accuracy", seed=seed)
     return NestedEvaluation(task, options.with_defaults(targets))

@@ -1,11 +1,11 @@
-"""A search by ROC AUC beside one by accuracy, on the same graphs, in one run.
+"""Time of a search by ROC AUC relative to a search by accuracy, on the same graphs.
 
     python -m benchmarks.scoring [--json results/scoring.json] [--repeat 3]
 
 MUTAG, 10 configurations x 3 random initializations, nested 10 x 10 folds, 12 alphas: CPU seconds,
-the least of the repetitions. Our metrics score all folds and alphas at once. Beside them, for one
-of the configurations and once, is scikit-learn's scorer, which sees one fold and one alpha at a
-time and takes minutes for all of them. Both must choose alike.
+the least of the repetitions. Our metrics score all folds and alphas at once. scikit-learn's scorer,
+which scores one fold and one alpha at a time and takes minutes for all of them, is measured once
+for one of the configurations. Both must select the same.
 """
 
 from __future__ import annotations

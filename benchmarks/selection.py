@@ -1,8 +1,8 @@
-"""Model selection beside the obvious way, and what a run costs beside its scores.
+"""Time of model selection relative to scikit-learn in a loop, and overhead of a run.
 
     python -m benchmarks.selection
 
-Ratios of one run, sameness checked in the same run; uses MUTAG (data home or GraKeL).
+Ratios in one run; the results are compared in the same run. Uses MUTAG (data home or GraKeL).
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""`fdgnn serve` under eight clients, beside a service around scikit-learn and Morgan fingerprints.
+"""`fdgnn serve` with eight clients, compared with a service around Morgan fingerprints.
 
     python -m benchmarks.service [--output results/service.json]
 
-Both answer over uvicorn with one worker on this machine; each of eight clients keeps its connection
-open and sends its next request when the last one is answered. Requests have one molecule, or a
+Both run in uvicorn with one worker on this machine; each of eight clients keeps its connection
+open and sends its next request after each response. Requests have one molecule or a
 hundred. Memory is the resident set of the service, after a tenth and after all of the predictions.
-Models are fitted on the molecules of BACE (FDGNN_DATA), and answers compared with theirs.
+Models are fitted on the molecules of BACE (FDGNN_DATA), and responses are compared with theirs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""How far the default solver is from the fixed point, over many random initializations.
+"""Distance of the default solver from the fixed point, over many random initializations.
 
-Also how many graphs need float64.
+Also the number of graphs that need float64.
 
 python -m benchmarks.solver_error [--seeds 400] [--dataset MUTAG]
 """

@@ -1,10 +1,10 @@
-"""The paper's theory, made visible: which graphs' states settle, and how. Draws convergence.png.
+"""Convergence of reservoir states, and the certificate that proves it. Draws convergence.png.
 
     python examples/convergence.py [FOLDER]
 
-A layer's iteration has one fixed point for certain where rho(|W_H|) rho(|A|) < 1. On the left the
-graphs by that product, on the right how far their states move in each step: below 1 they come to
-rest in a few steps, above they may or may not.
+A layer has exactly one fixed point if rho(|W_H|) rho(|A|) < 1. The left side shows the graphs by
+this product, the right side how far their states move in each step: below 1 they converge in a
+few steps, above 1 they may or may not.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ def main() -> None:
     figure = Figure(figsize=(11, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2)
     plot_stability(reservoir, graphs, ax=left)
-    left.set_title("Which graphs settle for certain")
+    left.set_title("Graphs that provably have one fixed point")
     plot_convergence(reservoir, graphs, ax=right)
-    right.set_title("How their states come to rest")
+    right.set_title("Convergence of their states")
     save(figure, "convergence.png")
 
 

@@ -1,9 +1,9 @@
-"""What an untrained network already knows: maps of embeddings by class. Draws embedding.png.
+"""Embeddings of an untrained reservoir, as maps of graphs by class. Draws embedding.png.
 
     python examples/embedding.py [FOLDER]
 
-The reservoir is drawn at random and never trained, and it is not told the classes; still, graphs
-of one class come to lie together, so that a linear readout is enough.
+The reservoir is random and has not seen the classes. Still, graphs of one class are close
+together, so that a linear readout is enough.
 """
 
 from __future__ import annotations

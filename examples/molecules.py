@@ -1,10 +1,10 @@
-"""Which atoms speak for a molecule being mutagenic? Draws molecules.png.
+"""Attributions of atoms to the score of "mutagenic". Draws molecules.png.
 
     python examples/molecules.py [FOLDER]
 
-A model is trained on nine tenths of MUTAG; three molecules that it has not seen are drawn, each
-atom colored by what it adds to the score of "mutagenic", whichever class is predicted. Where
-MUTAG is not at hand, generated graphs are used: trees on which a clique hangs, or a star.
+A model is trained on nine tenths of MUTAG. Three other molecules are drawn, with each
+atom colored by its attribution to the score of "mutagenic", whichever class is predicted. If
+MUTAG is not available, generated graphs are used: trees with a clique or a star.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from matplotlib.figure import Figure
 from pictures import save
 from sklearn.model_selection import train_test_split
 
-from fdgnn import FDGNNClassifier, load_tu, paper
+from fdgnn import FDGNNClassifier, draw_explanation, explain, load_tu, paper
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.exceptions import DatasetError
-from fdgnn.plot import plot_contributions
 
 
 def main() -> None:
@@ -43,12 +42,13 @@ def main() -> None:
     for ax, g in zip(figure.subplots(1, 3), (*by_chance[1:3], by_chance[-1]), strict=True):
         graph = test[g]
         labels = None if elements is None else [elements[label] for label in graph.labels]
-        plot_contributions(model, graph, target=1, labels=labels, ax=ax)
-        ax.set_title(f"{names[int(y_test[g])]} (to the model: {chances[g]:.0%} {names[1]})")
+        found = explain(model, [graph], target=1)[0]
+        draw_explanation(graph, found, ax=ax, labels=labels)
+        ax.set_title(f"{names[int(y_test[g])]} (predicted: {chances[g]:.0%} {names[1]})")
     *others, last = figure.axes[3:]
     for bar in others:
         bar.set_ylabel("")  # the last one has it
-    last.set_ylabel(f"speaks for \u201c{names[1]}\u201d,\nrelative to the graph's mean")
+    last.set_ylabel(f"attribution to the score of\n\u201c{names[1]}\u201d, minus the mean")
     save(figure, "molecules.png")
 
 

@@ -1,4 +1,4 @@
-"""Where the examples' pictures go: the folder named on the command line, or docs/pictures."""
+"""Folder of the examples' pictures: an argument of the command line, or docs/pictures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def save(figure: Figure, name: str) -> None:
 
 
 def shrink(name: str) -> None:
-    """Write a picture again with 256 colors, which takes half the bytes."""
+    """Reduce a picture to 256 colors, which halves its size."""
     with Image.open(path_of(name)) as picture:
         small = picture.convert("RGB").quantize(256, method=Image.Quantize.FASTOCTREE)
     small.save(path_of(name), optimize=True)

@@ -1,7 +1,7 @@
-"""``make fuzz SECONDS=600``, or ``python -m fuzz``: try input that strangers could send.
+"""``make fuzz SECONDS=600``, or ``python -m fuzz``: test malicious and damaged input.
 
-Cases that are not handled as they should be are kept in tests/cases, and the command ends with 1.
-What was tried is counted in results/fuzz.json, over all runs; each run tries other cases.
+Cases that fail are kept in tests/cases, and the exit code is 1. results/fuzz.json counts the cases
+of all runs; each run generates new ones.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def main() -> int:
-    """Run, print what was found, and the figures of all runs together."""
+    """Run, and print failures and the counts of all runs."""
     known = targets()
     asked = _asked([target.name for target in known])
     chosen = [target for target in known if not asked.only or target.name in asked.only]

@@ -1,4 +1,4 @@
-"""What must hold of graphs that were read."""
+"""Checks of graphs that were read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fdgnn import GraphBatch
 
 
 def is_sound(batch: GraphBatch) -> None:
-    """What kernels rely on."""
+    """Check what kernels rely on."""
     n, m = batch.n_vertices, len(batch.neighbors)
     assert batch.vertex_offsets[0] == 0
     assert batch.vertex_offsets[-1] == n

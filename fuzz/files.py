@@ -45,7 +45,7 @@ WORDS = tuple(
 
 
 def tables() -> dict[str, list[bytes]]:
-    """Files by suffix; all of them can be read."""
+    """Valid files by suffix."""
     return {
         ".csv": [_csv(ROWS), _smiles_csv()],
         ".jsonl": ["\n".join(map(json.dumps, ROWS)).encode(), _smiles_lines()],
@@ -73,7 +73,7 @@ def _smiles_csv() -> bytes:
 
 
 def described() -> bytes:
-    """A table with two targets, of which some values are not known, and two descriptors."""
+    """A table with two targets with missing labels, and two descriptors."""
     lines = ["smiles,y,z,mass,kind"]
     for i, one in enumerate(SMILES):
         lines.append(f"{one},{i % 2},{'' if i == 2 else i % 3},{40.5 + i},{'ab'[i % 2]}")
@@ -148,7 +148,7 @@ def graphs() -> tuple[list[Graph], Any]:
 
 
 def with_facts(batch: GraphBatch) -> GraphBatch:
-    """Give the same graphs with a number and a category beside them."""
+    """Return the same graphs with a number and a category."""
     n = len(batch)
     return batch.with_descriptors(
         {"mass": np.arange(n) + 0.5, "kind": ["ab"[i % 2] for i in range(n)]}

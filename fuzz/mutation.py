@@ -1,7 +1,7 @@
-"""Hostile bytes and hostile JSON, near to what is valid, drawn with a `random.Random`.
+"""Malicious bytes and JSON, close to valid input, generated with a `random.Random`.
 
-A maker of cases is a function of such a generator, and takes some ten microseconds, much less than
-what is tried. (The strategies of Hypothesis took twice as long as the library.)
+A generator of cases takes some ten microseconds, much less than the tested code. (The strategies of
+Hypothesis took twice as long as the library.)
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NUMBERS = (0, 1, 2**31 - 1, 2**32 - 1, 2**63 - 1, 2**64 - 1)
 
 
 def number(rng: Random) -> Any:
-    """Give an integer or a float, often one at which programs break."""
+    """Return an integer or a float, often a critical one."""
     kind = rng.random()
     if kind < 0.5:
         return rng.choice(EDGES)
@@ -41,14 +41,14 @@ def number(rng: Random) -> Any:
 
 
 def text(rng: Random) -> str:
-    """Give a short text."""
+    """Return a short text."""
     if rng.random() < 0.6:
         return rng.choice(WORDS)
     return "".join(rng.choices(LETTERS, k=rng.randint(0, 6)))
 
 
 def plain(rng: Random) -> Any:
-    """Give something that has no parts."""
+    """Return a JSON value without parts."""
     kind = rng.random()
     if kind < 0.1:
         return None
@@ -58,7 +58,7 @@ def plain(rng: Random) -> Any:
 
 
 def anything(rng: Random, depth: int = 3) -> Any:
-    """Give a small tree of JSON."""
+    """Return a small tree of JSON."""
     kind = rng.random()
     if depth == 0 or kind < 0.5:
         return plain(rng)
@@ -69,7 +69,7 @@ def anything(rng: Random, depth: int = 3) -> Any:
 
 
 def mutated(seeds: Sequence[bytes], words: Sequence[bytes] = ()) -> Callable[[Random], bytes]:
-    """One of the seeds with some bytes changed, repeated, moved or cut off."""
+    """Return a seed with some bytes changed, repeated, moved or truncated."""
 
     def make(rng: Random) -> bytes:
         data = bytearray(rng.choice(seeds))
@@ -106,7 +106,7 @@ def _edit(rng: Random, data: bytearray, words: Sequence[bytes]) -> None:
 
 
 def changed_json(rng: Random, value: Any) -> Any:
-    """Give the same tree of JSON with a few leaves or branches replaced, left out or doubled."""
+    """Return a tree of JSON with a few leaves or branches replaced, removed or doubled."""
     value = copy.deepcopy(value)
     for _ in range(rng.randint(1, 3)):
         spots = list(_spots(value))
@@ -126,7 +126,7 @@ def changed_json(rng: Random, value: Any) -> Any:
 
 
 def _spots(value: Any) -> Any:
-    """All places of a tree, as a container and a key of it."""
+    """Return all places of a tree, as a container and a key."""
     if not isinstance(value, dict | list):
         return
     pairs = value.items() if isinstance(value, dict) else enumerate(value)
@@ -136,7 +136,7 @@ def _spots(value: Any) -> Any:
 
 
 def _near(rng: Random, value: Any) -> Any:
-    """Give something of the same type."""
+    """Return a value of the same type."""
     if isinstance(value, bool):
         return rng.random() < 0.5
     if isinstance(value, int | float):
@@ -149,7 +149,7 @@ def _near(rng: Random, value: Any) -> Any:
 
 
 def as_json(make: Maker) -> Callable[[Random], bytes]:
-    """Give what is made as JSON; `of_json` reads it again."""
+    """Return a generator of JSON text; `of_json` parses it."""
     return lambda rng: json.dumps(make(rng)).encode()
 
 
@@ -159,5 +159,5 @@ def of_json(case: bytes) -> Any:
 
 
 def some_of(make: Maker, least: int = 1, most: int = 4) -> Maker:
-    """Give a list of things that are made alike."""
+    """Return a list of generated values."""
     return lambda rng: [make(rng) for _ in range(rng.randint(least, most))]

@@ -1,4 +1,4 @@
-"""Python objects beyond plain graphs: molecules, SMARTS, targets, descriptors, pieces, pages."""
+"""Python objects except plain graphs: molecules, SMARTS, targets, descriptors, chunks, pages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ REFUSED = (FDGNNError, TypeError, ValueError)  # as scikit-learn does
 
 
 def targets() -> list[Target]:
-    """All targets."""
+    """Return all targets."""
     return [
         Target("molecules", as_json(_molecules), _read_molecules),
         Target("smarts", as_json(some_of(_smarts, 1, 2)), _find_groups),
@@ -53,7 +53,7 @@ _SMARTS = (
 
 
 def _edited(rng: Random, one: str) -> str:
-    """Give a text of chemistry with some signs changed."""
+    """Return a SMILES or SMARTS with some characters changed."""
     signs = list(one)
     for _ in range(rng.randint(0, 3)):
         at = rng.randrange(len(signs) + 1)
@@ -220,7 +220,7 @@ def _page(rng: Random) -> Any:
 
 
 def _write_page(case: bytes) -> None:
-    """Whatever labels and names say, the page has the same elements, and its data can be read."""
+    """Check that labels and names change neither the elements of a page nor its data."""
     page = _made_page(of_json(case))
     if page is None:
         return

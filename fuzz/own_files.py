@@ -1,7 +1,7 @@
-"""Files that fdgnn writes for itself: parts of work directories, caches, searches, runs.
+"""Files that fdgnn writes for itself: work directories, caches, searches, runs.
 
-They belong to the machine that wrote them, so nobody makes them hostile; but disks fail, and
-copies end early. Damage is an error, or the file counts as not there; it is never other content.
+They stay on one machine, so they are not malicious; but disks fail, and copies are truncated.
+Damage is an error, or the file counts as absent; it never changes the content.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ RESULTS = Path(__file__).parents[1] / "results"
 
 
 def targets() -> list[Target]:
-    """All targets."""
+    """Return all targets."""
     arrays = [Target(name, mutated([_written(name)]), _ArrayFile(name)) for name in ARRAY_FILES]
     return [*arrays, Target("runs", _run_file, _read_run)]
 
@@ -41,7 +41,7 @@ def targets() -> list[Target]:
 
 
 class Kept(NamedTuple):
-    """A kind of file with arrays: how it is written, and read again (None: it is not there)."""
+    """A kind of file with arrays: how it is written and read (None: it is absent)."""
 
     write: Callable[[], Any]
     read: Callable[[], Any]
@@ -72,7 +72,7 @@ def _load_cached(parse: Callable[[], Any]) -> Any:
 
 
 class _NotCachedError(Exception):
-    """There is no such file in the cache."""
+    """The file is not in the cache."""
 
 
 def _parse_again() -> Any:
@@ -100,7 +100,7 @@ ARRAY_FILES: dict[str, Kept] = {
 
 @cache
 def _made(name: str) -> tuple[Path, bytes, list[Any]]:
-    """Where such a file lies, its bytes, and what is in it."""
+    """Path, bytes and content of a file."""
     before = Path.cwd()
     with TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -118,7 +118,7 @@ def _written(name: str) -> bytes:
 
 
 class _ArrayFile:
-    """Damage is noticed, or does not matter."""
+    """Damage is detected, or has no effect."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -136,7 +136,7 @@ class _ArrayFile:
 
 
 def _leaves(value: Any) -> list[Any]:
-    """All that is in arrays and records, as plain values."""
+    """Return the content of arrays and records as plain values."""
     if isinstance(value, np.ndarray):
         return [value.dtype.str, value.shape, value.tobytes()]
     if isinstance(value, list | tuple):
@@ -155,7 +155,7 @@ _FILES = ("MUTAG.json", "compare/MUTAG.json", "beyond/MUTAG-auto-0.json")
 
 @cache
 def _runs() -> list[bytes]:
-    """Evaluations as run directories have them."""
+    """Evaluations in run directories."""
     return [(RESULTS / name).read_bytes() for name in _FILES]
 
 

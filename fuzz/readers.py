@@ -1,9 +1,9 @@
-"""One reader of Parquet and Arrow files for many files, as a fork of this process.
+"""One reader process for many Parquet and Arrow files, forked from this process.
 
-The library starts a new Python for each file, which is safe beside threads, and slow for a million
-files. Here a process that has imported pyarrow serves one file after the other, by the same code
-with the same limits. It is replaced if a file has ended it, and after some files, since its limit
-of CPU time counts them all.
+The library starts a new Python for each file, which is safe with threads, but slow for a million
+files. Here a process that has imported pyarrow reads one file after the other, by the same code
+with the same limits. It is replaced after a crash, and after some files, because its limit
+of CPU time counts all files.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MOST_FILES = 500  # of one process
 
 
 class Server:
-    """A process that reads files; for each it gets the ends of three pipes by a socket."""
+    """A process that reads files; for each it receives three pipes by a socket."""
 
     def __init__(self) -> None:
         self.n_files, self.is_idle = 0, True
@@ -32,7 +32,7 @@ class Server:
         other.close()
 
     def start(self, complaints: IO[bytes]) -> Reader:
-        """Let it read a file."""
+        """Start reading a file."""
         told, tell = os.pipe()
         hear, answer = os.pipe()
         socket.send_fds(self._socket, [b"."], [told, answer, complaints.fileno()])
@@ -42,13 +42,13 @@ class Server:
         return Reader(self, os.fdopen(tell, "wb"), os.fdopen(hear, "rb"))
 
     def wait(self) -> int:
-        """How reading the file ended; a negative number is the signal that ended the process."""
+        """Wait for the exit code; a negative number is a signal."""
         found = b"" if self._exit_code is not None else self._socket.recv(1)
         self.is_idle = bool(found)
         return found[0] if found else self.end()
 
     def end(self) -> int:
-        """End it, if it runs."""
+        """End the process if it runs."""
         if self._exit_code is None:
             if not self.is_idle and not self._has_ended():
                 os.kill(self._pid, signal.SIGKILL)
@@ -61,13 +61,13 @@ class Server:
 
     @property
     def is_ready(self) -> bool:
-        """Whether it may be given another file."""
+        """Return whether it can read another file."""
         return self._exit_code is None and self.is_idle and self.n_files < MOST_FILES
 
 
 @dataclass
 class Reader:
-    """The reading of one file, with what `fdgnn.datasets.arrow` uses of `subprocess.Popen`."""
+    """Reading one file, with the part of `subprocess.Popen` that `fdgnn.datasets.arrow` uses."""
 
     server: Server
     stdin: IO[bytes]
@@ -75,20 +75,20 @@ class Reader:
     returncode: int | None = None
 
     def wait(self) -> int:
-        """Wait for its end."""
+        """Wait for the end."""
         if self.returncode is None:
             self.returncode = self.server.wait()
         return self.returncode
 
     def kill(self) -> None:
-        """Do nothing: it ends without its pipes, since `arrow_child.main` has nobody to tell."""
+        """Do nothing: without its pipes, `arrow_child.main` ends."""
 
 
 _servers: dict[int, Server] = {}  # that of each process; a fork does not use its parent's
 
 
 def start_shared_reader(complaints: Any) -> Reader:
-    """Do what `fdgnn.datasets.arrow.start_reader` does, by a process that reads many files."""
+    """Replace `fdgnn.datasets.arrow.start_reader` by a process that reads many files."""
     own = _servers.get(os.getpid())
     if own is None or not own.is_ready:
         if own is not None:
@@ -98,7 +98,7 @@ def start_shared_reader(complaints: Any) -> Reader:
 
 
 def _serve(channel: socket.socket) -> NoReturn:
-    """Read files as long as somebody asks."""
+    """Read files until there are no more requests."""
     from fdgnn.datasets import arrow_child
 
     try:

@@ -1,9 +1,9 @@
-"""Run cases in child processes, with limits of time and memory, and count what happened.
+"""Run cases in child processes, with limits of time and memory, and count the outcomes.
 
-A case follows from the name of its target and its number. A child tries some thousand cases of one
-target, and writes the number of each into memory that it shares with its parent. So after its
-death, whatever the reason, the last case is known. One that raises an error is made smaller first.
-Several children, of different targets, may run at a time.
+A case follows from the name of its target and its number. A child runs some thousand cases of one
+target, and writes the number of each to memory that it shares with its parent. So the last case is
+known, however the child ended. A case that raises an error is shrunk first.
+Several children, of different targets, may run at the same time.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ RECORD = struct.Struct("<qqdq")  # of `_Record`
 
 @dataclass(frozen=True)
 class Target:
-    """Something that takes input of strangers.
+    """Code that takes untrusted input.
 
     Attributes
     ----------
@@ -55,13 +55,13 @@ class Target:
     check: Callable[[bytes], None]
 
     def case(self, number: int) -> bytes:
-        """Make the case of this number."""
+        """Generate the case of this number."""
         return self.make(Random(f"{self.name} {number}"))
 
 
 @dataclass
 class Tally:
-    """What happened to the cases of one target, in all runs."""
+    """Counts of the cases of one target, in all runs."""
 
     cases: int = 0
     clean: int = 0  # those since the last one that was not handled as it should be
@@ -81,13 +81,13 @@ class Tally:
 
     @property
     def n_found(self) -> int:
-        """Cases that were not handled as they should be."""
+        """The number of failed cases."""
         return self.crashes + self.hangs + self.wrong
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one child did."""
+    """The result of one child."""
 
     tally: Tally
     case: bytes | None = None  # that which was not handled as it should be
@@ -96,23 +96,23 @@ class Outcome:
 
 
 class _Record:
-    """What a child has done so far, in memory that its parent sees."""
+    """Progress of a child, in memory shared with its parent."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, mmap.PAGESIZE)
 
     def write(self, number: int, tally: Tally) -> None:
-        """Write down which case is tried, and what was counted before it."""
+        """Record the current case, and the counts before it."""
         RECORD.pack_into(self._memory, 0, number, tally.cases, tally.slowest, tally.largest)
 
     def read(self) -> tuple[int, Tally]:
-        """Give the number of the last case, and what was counted before it."""
+        """Return the number of the last case, and the counts before it."""
         number, cases, slowest, largest = RECORD.unpack_from(self._memory)
         return number, Tally(cases=cases, clean=cases, slowest=slowest, largest=largest)
 
 
 class Child:
-    """A process that tries cases of a target, from number `first` on."""
+    """A process that runs cases of a target, from number `first` on."""
 
     def __init__(self, target: Target, first: int, n_cases: int) -> None:
         home = "/dev/shm" if Path("/dev/shm").is_dir() else None
@@ -126,7 +126,7 @@ class Child:
             _be_the_child(target, numbers, self._place, self._record)
 
     def outcome(self) -> Outcome:
-        """Wait for its end, and tell what it did."""
+        """Wait for the end, and return the result."""
         with self._folder:
             status, seconds = self._wait()
             return replace(
@@ -134,7 +134,7 @@ class Child:
             )
 
     def _wait(self) -> tuple[int, float]:
-        """Wait; end it if it neither works nor ends.
+        """Wait; end the process if it neither works nor ends.
 
         Naps are counted, and no clock is asked: both processes may be stopped for a while.
         """
@@ -192,7 +192,7 @@ def _be_the_child(target: Target, numbers: range, place: Path, record: _Record) 
 
 
 def _tell(place: Path, case: bytes, error: BaseException) -> None:
-    """Leave what happened for the parent."""
+    """Write the result for the parent."""
     story = "".join(traceback.format_exception(error))
     (place / "case").write_bytes(case)
     (place / "story").write_text(story[-4000:], errors="replace")
@@ -230,7 +230,7 @@ def _try_cases(target: Target, numbers: range, place: Path, record: _Record) -> 
 
 
 def _smaller(target: Target, case: bytes, error: BaseException) -> tuple[bytes, BaseException]:
-    """Leave out parts of a case as long as the error stays the same; give its error, too."""
+    """Shrink a case as long as the error stays the same; return it with its error."""
     end, length = time.process_time() + SHRINK_SECONDS, max(len(case) // 2, 1)
     while length >= 1 and time.process_time() < end:
         at = 0
@@ -249,7 +249,7 @@ def _smaller(target: Target, case: bytes, error: BaseException) -> tuple[bytes, 
 
 
 def _kind(error: BaseException) -> tuple[Any, ...]:
-    """Tell errors apart by their type and by where they were raised."""
+    """Identify an error by its type and by where it was raised."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     return type(error), last.filename, last.lineno
 
@@ -260,7 +260,7 @@ def _resident() -> int:
 
 @dataclass
 class Ledger:
-    """The tallies of all targets, kept in a file over several runs."""
+    """Tallies of all targets, in a file over several runs."""
 
     path: Path
     seconds: float = 0.0  # of CPU
@@ -269,7 +269,7 @@ class Ledger:
 
     @classmethod
     def read(cls, path: Path) -> Ledger:
-        """Read what was counted before; nothing if there is no such file."""
+        """Read earlier counts; empty if the file does not exist."""
         if not path.exists():
             return cls(path)
         held: dict[str, Any] = json.loads(path.read_text())
@@ -277,7 +277,7 @@ class Ledger:
         return cls(path, held["seconds"], tallies, held["notes"])
 
     def add(self, name: str, outcome: Outcome) -> None:
-        """Count what a child did, and write it down."""
+        """Add and write the counts of a child."""
         self.targets.setdefault(name, Tally()).add(outcome.tally)
         self.seconds += outcome.seconds
         facts = {
@@ -343,5 +343,5 @@ def run_rounds(
 
 
 def run_again(target: Target, case: bytes) -> Outcome:
-    """Run one case that was kept."""
+    """Run a kept case."""
     return run_child(Target(target.name, lambda rng: case, target.check), 0, 1)

@@ -1,7 +1,7 @@
-"""What is tried, and what must hold: an answer that is right, or an error that was made on purpose.
+"""Fuzz targets: what is tested, and what must hold: a correct result, or a deliberate error.
 
-An error that was made on purpose is an `FDGNNError`; for arguments in Python it may be a
-`ValueError` or `TypeError` as in scikit-learn.
+A deliberate error is an `FDGNNError`; for arguments in Python it may also be a
+`ValueError` or `TypeError`, as in scikit-learn.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from fuzz.running import Target
 
 
 def targets() -> list[Target]:
-    """All targets."""
+    """Return all targets."""
     from rdkit import RDLogger
 
     RDLogger.DisableLog("rdApp.*")
@@ -113,7 +113,7 @@ def _read_rows(case: bytes) -> None:
 
 
 def _read_described(case: bytes) -> None:
-    """Several targets and descriptors, of which some are words."""
+    """Read several targets and descriptors, some of them categories."""
     Path("case.csv").write_bytes(case)
     try:
         table = read_graphs(
@@ -147,7 +147,7 @@ def _model_file(rng: Random) -> bytes:
 
 
 def _sealed(header: dict[str, Any], envelope: dict[str, Any], data: bytes) -> bytes:
-    """A file with the right checksum, so that what is behind it is tried."""
+    """Return a file with a valid checksum, to test the code behind it."""
     text = json.dumps({**envelope, "sha256": "0" * 64})
     head = json.dumps({**header, "__metadata__": {"fdgnn": text}}).encode()
     file = len(head).to_bytes(8, "little") + head + data
@@ -280,7 +280,7 @@ def _problem(rng: Random) -> dict[str, Any]:
 
 
 def _solve(case: bytes) -> None:
-    """Both solvers give what a plain loop gives."""
+    """Check both solvers against a plain loop."""
     told = of_json(case)
     graphs = [
         Graph(
@@ -312,7 +312,7 @@ def _solve(case: bytes) -> None:
 
 
 def _adjacency(batch: GraphBatch, i: int) -> Any:
-    """A (n, n): what arrives at each vertex, from where."""
+    """Return A (n, n), from sources to targets."""
     first, last = batch.vertex_offsets[i], batch.vertex_offsets[i + 1]
     matrix = np.zeros((last - first, last - first))
     for v in range(first, last):
@@ -323,7 +323,7 @@ def _adjacency(batch: GraphBatch, i: int) -> Any:
 
 
 def _plain_loop(matrix: Any, layers: Any, steps: int) -> Any:
-    """Pooled states of each layer, by eq. 2 as it is written."""
+    """Return pooled states of each layer by a literal eq. 2."""
     U, pooled = np.ones((len(matrix), 1)), []
     for layer in layers:
         inputs = U @ layer.input_weights.toarray().T + layer.bias
@@ -345,7 +345,7 @@ def _near_to(found: Any, expected: Any, n: int) -> None:
 
 
 def _show(case: bytes) -> None:
-    """Text stays text on terminals and in spreadsheets, and comes back as it was."""
+    """Check that text is safe on terminals and in spreadsheets, and is read back unchanged."""
     for one in of_json(case):
         assert printable(one).isprintable()
         assert unguarded(guarded(one)) == one

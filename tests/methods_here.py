@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from fdgnn.evaluation.comparison import MethodRun
+from fdgnn.context import Context
+from fdgnn.evaluation.comparison import Compared, work
 from fdgnn.evaluation.record import Limits
 
 
-def run_here(run: MethodRun, log: Path, limits: Limits) -> tuple[str, None]:
+def run_here(
+    compared: Compared, path: Path, limits: Limits, context: Context, spent: float
+) -> tuple[Any, None]:
     """Run a method in this process, instead of `run_in_process`."""
-    run.work(lambda event: None)
+    work(compared, path / "parts", context)
     return "finished", None

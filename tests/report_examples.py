@@ -316,9 +316,9 @@ def _substructures(target, labels, graph):
     one = {"target": target, "n_graphs": 12, "graph": graph, "steps": steps, "iteration": 1}
     words = f"{labels[0]}, next to 2 × {labels[1 % len(labels)]}"
     return [
-        one | {"words": words, "weight": 0.1, "contribution": 0.25, "radius": 1},
+        one | {"words": words, "weight": 0.1, "attribution": 0.25, "radius": 1},
         one
-        | {"words": labels[-1], "weight": -0.05, "contribution": -0.1, "radius": 0, "iteration": 0},
+        | {"words": labels[-1], "weight": -0.05, "attribution": -0.1, "radius": 0, "iteration": 0},
     ]
 
 
@@ -350,7 +350,7 @@ def drawing_of(g, labels=("C", "N", "O"), smiles=None):
         "directed": False,
         "orders": [1.5] * ring + [2],
         "labels": [labels[v % len(labels)] for v in range(n)],
-        "contributions": [round((-1) ** v * 0.1 * (v + 1), 3) for v in range(n)],
+        "attributions": [round((-1) ** v * 0.1 * (v + 1), 3) for v in range(n)],
         "molecule": True,
         "smiles": smiles,
     }

@@ -131,21 +131,21 @@ def test_unions_give_the_novelty_of_their_wl_features(inner):
 def test_few_graphs_of_the_same_kind_are_unlike_and_all_of_another(model):
     graphs, y = make_motif_graphs(900, random_state=0)
     model = clone(model).fit(graphs[:400], y[:400])
-    values = model.novelty(graphs[400:])
+    values = model.domain_distance(graphs[400:])
     assert values.shape == (500,)
     assert (values >= 0).all()
     assert (values <= 1).all()
     assert len(model.out_of_domain(graphs[400:])) < 20  # 5 are expected
     strange = make_cycles([40, 60])
     assert list(model.out_of_domain(strange)) == [0, 1]
-    assert (model.novelty(strange) > model._novelty.limit).all()
+    assert (model.domain_distance(strange) > model._novelty.limit).all()
 
 
 def test_words_say_how_new_and_beside_what():
     graphs, y = make_motif_graphs(300, random_state=0)
     colors = GraphRegressor("wl").fit(graphs, y)
     (words,) = colors.out_of_domain(make_cycles([50])).values()
-    share, limit = 100 * colors.novelty(make_cycles([50]))[0], 100 * colors._novelty.limit
+    share, limit = 100 * colors.domain_distance(make_cycles([50]))[0], 100 * colors._novelty.limit
     assert words.startswith(f"{share:.0f} % of its substructures are in no training")
     assert words.endswith(f"of 99 % of the training graphs at most {limit:.0f} % are in no other")
     (words,) = FDGNNRegressor(**SMALL).fit(graphs, y).out_of_domain(make_cycles([50])).values()
@@ -157,7 +157,7 @@ def test_a_graph_of_which_nothing_is_known_is_always_told():
     model = GraphClassifier("wl", random_state=0).fit(alone, [0, 1] * 4)
     assert model._novelty.limit == 1  # no two of the training graphs have anything in common
     new = Graph([[0], [1]], labels=["X", "X"])
-    assert model.novelty([new, alone[0]]).tolist() == [1, 0]
+    assert model.domain_distance([new, alone[0]]).tolist() == [1, 0]
     why = model.out_of_domain([alone[0], new])
     assert list(why) == [1]
     assert why[1].startswith("none of its substructures is in a training graph")
@@ -184,20 +184,20 @@ def test_training_graphs_are_compared_once_and_only_if_somebody_asks(encoder, me
     )
     model.fit(GRAPHS, Y).predict(NEW)
     assert calls == []
-    asked = model.novelty(NEW)
+    asked = model.domain_distance(NEW)
     assert model._novelty.limit > 0
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).novelty(NEW), asked)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).domain_distance(NEW), asked)
     assert len(calls) == 1
     monkeypatch.setattr(applicability, "MOST_KEPT", 1)  # large features are not kept
     model.fit(GRAPHS, Y)
     assert len(calls) == 2
-    np.testing.assert_array_equal(model.novelty(NEW), asked)
+    np.testing.assert_array_equal(model.domain_distance(NEW), asked)
     assert len(calls) == 2
 
 
 def test_graphs_unlike_training_graphs_that_are_all_alike_are_told():
     model = FDGNNClassifier(random_state=0).fit(GRAPHS[[0] * 20], np.arange(20) % 2)
-    found = model.novelty(GRAPHS[:30])
+    found = model.domain_distance(GRAPHS[:30])
     assert np.isfinite(found).all()
     assert (found[1:] > 0.99).sum() > 20
     assert len(model.out_of_domain(GRAPHS[:30])) > 20
@@ -205,7 +205,7 @@ def test_graphs_unlike_training_graphs_that_are_all_alike_are_told():
 
 def test_no_graphs_have_no_novelty():
     model = FDGNNClassifier(random_state=0).fit(GRAPHS, Y)
-    assert model.novelty([]).shape == model.novelty(GRAPHS[:0]).shape == (0,)
+    assert model.domain_distance([]).shape == model.domain_distance(GRAPHS[:0]).shape == (0,)
     assert model.out_of_domain([]) == {}
 
 
@@ -230,7 +230,7 @@ def test_a_model_that_cannot_tell_says_so(encoder):
     model = GraphRegressor(encoder).fit(GRAPHS, Y)
     assert model.out_of_domain(NEW) == {}
     with pytest.raises(ValueError, match=r"no applicability domain.*too many features"):
-        model.novelty(NEW)
+        model.domain_distance(NEW)
 
 
 # ---------------------------------------------------------------------- files
@@ -244,7 +244,7 @@ KEPT = MODELS | {str(encoder): GraphClassifier(encoder) for encoder in COLORS}
 def test_files_keep_it(file, model):
     model = clone(model).fit(GRAPHS, Y)
     loaded, graphs = again(model, file), NEW  # which may have new labels
-    np.testing.assert_array_equal(loaded.novelty(graphs), model.novelty(graphs))
+    np.testing.assert_array_equal(loaded.domain_distance(graphs), model.domain_distance(graphs))
     assert loaded.out_of_domain(graphs) == model.out_of_domain(graphs)
     content = file.read_bytes()
     save_model(loaded, file)

@@ -25,7 +25,7 @@ SOURCES = sorted(SOURCE.rglob("*.py"))
 # From the bottom up: a room imports only rooms before it.
 ROOMS = [
     "_version", "exceptions", "limits", "texts", "arrays", "extras", "files",
-    "places", "records", "checkpoints", "context", "clusters", "seeds", "parameters",
+    "records", "checkpoints", "context", "seeds", "parameters",
     "kernels", "threads",
     "workers", "schema",
     "graphs", "stability", "targets", "folds", "uncertainty", "metrics", "datasets",
@@ -347,3 +347,13 @@ def test_this_environment_is_the_constrained_one(project):
 
 def _normal(name):
     return name.lower().replace("_", "-").replace(".", "-")
+
+
+def test_all_pools_of_processes_are_made_in_one_place():
+    makers = ("ProcessPoolExecutor(", "joblib.Parallel(", ".Pool(")
+    found = {
+        path.name
+        for path in SOURCES
+        if any(maker in path.read_text(encoding="utf-8") for maker in makers)
+    }
+    assert found == {"workers.py"}

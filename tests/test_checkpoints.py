@@ -40,7 +40,7 @@ def counted(monkeypatch, module, name, stop_after=None):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_search_resumes_where_it_was_stopped(kind, tmp_path, monkeypatch):
     n, options = KINDS[kind]
-    module, name = searching._Work, "fit"
+    module, name = searching, "_fit_base_model"
     whole = FDGNNSearchCV(**options, random_state=0).fit(GRAPHS, Y)
     work = tmp_path / "parts"
     search = FDGNNSearchCV(**options, random_state=0, work_dir=work)
@@ -119,6 +119,18 @@ def test_damaged_entries_are_absent(tmp_path):
         path.write_bytes(path.read_bytes()[:-3])
     assert store.load("a") is None
     assert store.load_record("a", list[int]) is None
+
+
+def test_records_are_kept_at_a_url():
+    fsspec = pytest.importorskip("fsspec")
+    store = Checkpoints("memory://checkpoints", "data")
+    try:
+        assert store.load_record("a", int) is None
+        store.save_record("a", 1)
+        assert store.load_record("a", int) == 1
+        assert Checkpoints("memory://checkpoints", "other").load_record("a", int) is None
+    finally:
+        fsspec.filesystem("memory").rm("/checkpoints", recursive=True)
 
 
 def test_without_a_directory_nothing_is_kept():

@@ -9,7 +9,7 @@ import pytest
 
 from fdgnn import FDGNNClassifier, FDGNNSearchCV
 from fdgnn.datasets import make_random_graphs
-from fdgnn.targets import class_labels, class_targets
+from fdgnn.targets import class_targets
 
 N = 12
 GRAPHS = make_random_graphs(N, random_state=0)
@@ -67,7 +67,7 @@ def test_labels_of_one_type_are_kept(pair):
     y = list(pair) * (N // 2)
     objects = [as_objects(y)] if isinstance(pair[0], str) else []  # scikit-learn wants text there
     for given in (y, tuple(y), np.array(y), *objects):
-        found = class_labels(given, GRAPHS).tolist()
+        found = class_targets(given, GRAPHS).of_target(0).tolist()
         assert sorted(set(found)) == sorted(pair)
 
 
@@ -76,7 +76,7 @@ def test_labels_in_pandas_are_kept(pair):
     pandas = pytest.importorskip("pandas")
     y = pandas.Series(list(pair) * (N // 2))
     for given in (y, y.astype("category")):
-        found = class_labels(given, GRAPHS).tolist()
+        found = class_targets(given, GRAPHS).of_target(0).tolist()
         assert sorted(set(found)) == sorted(pair)
     with pytest.raises(ValueError, match=r"^y mixes types of class labels: "):
-        class_labels(pandas.Series(repeated([1, "1"]), dtype=object), GRAPHS)
+        class_targets(pandas.Series(repeated([1, "1"]), dtype=object), GRAPHS)

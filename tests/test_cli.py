@@ -199,7 +199,7 @@ def test_help_lists_every_command_under_its_purpose():
 def test_help_describes_reading_as_the_library_does():
     shown = " ".join(fdgnn("fit", "--help").stdout.split())
     assert "How to read graphs: --format <str>" in shown
-    assert "--id <str> Column that names the rows." in shown
+    assert "--id <str> Column with ids of rows." in shown
     assert "[default: auto]" in shown
     assert "With --model paper: units in each layer. [default: (50)]" in shown
 
@@ -296,7 +296,7 @@ def test_facts_about_a_numeric_target(numbers):
     assert (facts["n_edges"], facts["class_counts"]) == (90, [])
     shown = fdgnn("datasets", "info", numbers[0], "--target", "y").stdout
     assert "target" in shown
-    assert "mean 2.5, sd 1.414" in shown
+    assert "mean 2.5, standard deviation 1.414" in shown
     assert "edges per graph, mean" in shown
 
 
@@ -318,3 +318,126 @@ def test_facts_about_molecules_are_those_of_chemists(tmp_path):
         assert words in shown
     for words in ("bonds per molecule", "2, 2 of them with different targets", "logarithm"):
         assert words in shown
+
+
+# ---------------------------------------------------------------------- values of options
+
+#: Words of each command that do something, with files of the fixture `screen`.
+COMPLETE = {
+    "fit": "fit screen.csv --target y --model wl --iterations 1 -o OUT -q",
+    "predict": "predict model.fdgnn screen.csv -o OUT.csv -q",
+    "explain": "explain model.fdgnn screen.csv -o OUT.jsonl -q",
+    "evaluate": "evaluate screen.csv --target y --model wl --out OUT -q",
+    "compare": "compare screen.csv --target y --with ecfp-lr --out OUT -q",
+    "report": "report model.fdgnn -o OUT.html -q",
+    "playground": "playground model.fdgnn -o OUT.html -q",
+    "serve": "serve model.fdgnn",
+    "stability": "stability screen.csv",
+}
+#: Any text is a value, or the file that it names may be written.
+FREE = {"title", "output", "out", "draw", "rejects", "report", "changes", "host"}
+#: Of these commands, these options only count with others.
+ALONE = {"playground": {"format", "id", "smiles", "vertex-attributes", "edge-attribute", "target"}}
+
+
+def bad_values():
+    """Pairs of a command and an option with a value that it cannot have."""
+    commands = get_command(app).commands
+    for name in COMPLETE:
+        for option in commands[name].params:
+            word = max(option.opts, key=len)
+            if option.param_type_name == "argument" or option.is_flag or word.strip("-") in FREE:
+                continue
+            if word.strip("-") in ALONE.get(name, ()):
+                continue
+            number = option.bare_type() in ("int", "float")
+            numbers = ("0",) if word == "--jobs" else ("-2", "nan")
+            for value in numbers if number else ("no/such",):
+                yield pytest.param(name, option.opts, value, id=f"{name} {word} {value}")
+
+
+@pytest.fixture(scope="module")
+def screen(tmp_path_factory):
+    """A folder with a small table of molecules, and a model that was fitted on it."""
+    pytest.importorskip("rdkit")
+    folder = tmp_path_factory.mktemp("screen")
+    rows = [f"{'C' * (1 + n // 2)}{'ON'[n % 2]},{n % 2}" for n in range(24)]
+    (folder / "screen.csv").write_text("\n".join(["smiles,y", *rows]) + "\n")
+    run = fdgnn(
+        "fit", folder / "screen.csv", *COMPLETE["fit"].split()[2:-2], folder / "model.fdgnn"
+    )
+    assert run.returncode == 0, run.stderr
+    return folder
+
+
+@pytest.mark.parametrize(("name", "words", "value"), list(bad_values()))
+def test_a_bad_value_is_named_with_its_option_before_anything_is_written(
+    name, words, value, screen, monkeypatch
+):
+    monkeypatch.chdir(screen)
+    before = sorted(path.name for path in screen.iterdir())
+    run = fdgnn(*COMPLETE[name].split(), max(words, key=len), value)
+    assert run.returncode in (1, 2), run.stderr
+    *_, told = run.stderr.splitlines()
+    assert run.stderr.count("error:") == 1
+    assert told.startswith("error:")
+    assert any(word in told for word in (*words, "no/such", "--target")), told
+    assert sorted(path.name for path in screen.iterdir()) == before
+
+
+def test_no_file_of_results_is_written_if_all_rows_are_invalid(screen, tmp_path):
+    bad = tmp_path / "bad.csv"
+    bad.write_text("smiles,y\nC((,1\n(((,0\n")
+    model = screen / "model.fdgnn"
+    for words in (
+        ["predict", model, bad, "-o", tmp_path / "out.csv"],
+        ["explain", model, bad, "-o", tmp_path / "why.jsonl"],
+        ["fit", bad, "--target", "y", "-o", tmp_path / "m.fdgnn"],
+    ):
+        run = fdgnn(*words, "-q")
+        assert_one_clear_line(run, "none of the", "row 0: its SMILES 'C((' cannot be parsed")
+        listed = (tmp_path / f"{words[-1].name}.rejects.csv").read_text().splitlines()
+        assert [line.split(",")[0] for line in listed] == ["row", "0", "1"]
+        assert not words[-1].exists()
+    printed = fdgnn("predict", model, bad)
+    assert printed.returncode == 1
+    assert "C((" in printed.stdout  # with the reasons
+
+
+def test_more_neighbors_than_training_graphs_are_all_of_them(screen, tmp_path):
+    out, model = tmp_path / "out.csv", screen / "model.fdgnn"
+    run = fdgnn("predict", model, screen / "screen.csv", "--neighbors", 100, "-o", out)
+    assert run.returncode == 0, run.stderr
+    assert "--neighbors 100: the model has 24 training graphs" in run.stderr
+    header = out.read_text().splitlines()[0]
+    assert "neighbor_24_similarity" in header
+    assert "neighbor_25" not in header
+
+
+def test_a_row_about_which_nothing_is_known_is_not_predicted(screen, tmp_path):
+    new = tmp_path / "new.csv"
+    new.write_text("smiles\n[Xe]\nCCO\n")
+    out = tmp_path / "out.jsonl"
+    run = fdgnn("predict", screen / "model.fdgnn", new, "--neighbors", 1, "-o", out, "--json")
+    assert "1 of these 2 rows has nothing in common with the training graphs" in run.stderr
+    assert "labels" not in run.stderr  # one remark for one row
+    assert json.loads(run.stdout)["predicted"] == 1
+    nothing, known = map(json.loads, out.read_text().splitlines())
+    for name in ("prediction", "score", "neighbor_1", "neighbor_1_similarity", "neighbor_1_target"):
+        assert nothing[name] is None
+        assert known[name] is not None
+
+
+@pytest.mark.parametrize("words", [
+    "fit gone.csv -o m --model wl --alpha -1", "fit gone.csv -o m --scoring nope",
+    "fit gone.csv -o m --model paper --units 0", "fit gone.csv -o m --search-on 0",
+    "fit gone.csv -o m --split nope", "fit gone.csv -o m --jobs 0",
+    "evaluate gone.csv --model wl --scoring nope", "evaluate gone.csv --model auto --jobs 0",
+    "compare gone.csv --scoring nope", "compare gone.csv --with nope",
+])  # fmt: skip
+def test_values_of_options_are_checked_before_the_data_are_read(words):
+    run = fdgnn(*words.split())
+    assert_one_clear_line(run)
+    *_, value = words.split()
+    assert "gone.csv" not in run.stderr
+    assert value in run.stderr

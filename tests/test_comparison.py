@@ -19,16 +19,22 @@ from typer.testing import CliRunner
 
 import fdgnn
 from fdgnn.cli import app
+from fdgnn.context import Context
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
 from fdgnn.evaluation import baselines, comparison, paper
-from fdgnn.evaluation.baselines import METHODS, MethodEntry, Trial, graph_kernels, new_method
-from fdgnn.evaluation.baselines.graph_kernels import as_grakel
+from fdgnn.evaluation.baselines import (
+    METHODS,
+    MethodEntry,
+    Trial,
+    best_trial,
+    new_method,
+    pipelines,
+)
 from fdgnn.evaluation.baselines.networks import NetworkMethod, smoothed
+from fdgnn.evaluation.baselines.pipelines import as_grakel
 from fdgnn.evaluation.comparison import (
     Limits,
-    MethodRun,
     Search,
-    best_trial,
     compare,
     compare_methods,
     default_methods,
@@ -68,8 +74,8 @@ def numbers():
     """Graphs with a number that their labels tell."""
     graphs = make_random_graphs(40, random_state=0)
     y = np.bincount(graphs.graph_of_vertex, graphs.labels == 0) + 0.5
-    folds = Split().nested(y, 3, 3, 0, classify=False)
-    return EvaluationTask("numbers", graphs, read_targets(y, graphs, False), folds)
+    targets = read_targets(y, graphs, False)
+    return EvaluationTask("numbers", graphs, targets, Split().nested(targets, 3, 3))
 
 
 def few(n_configurations, **options):
@@ -88,14 +94,15 @@ def y_of(task):
 # ---------------------------------------------------------------------- kernels
 
 
+@pytest.mark.filterwarnings("ignore")  # of GraKeL
 @pytest.mark.parametrize("name", ["wl", "wl-oa", "pk", "gk", "rw"])
 def test_kernel_models_fit_and_predict(task, name, monkeypatch):
-    monkeypatch.setattr(graph_kernels, "GRAPHLETS_DRAWN", 50)  # of each graph, in place of 500
+    monkeypatch.setattr(pipelines, "GRAPHLETS_DRAWN", 50)  # of each graph, in place of 500
     method = new_method(name, task, few(1))
     assert method.units == []  # nothing to choose
     model = method.model(method.only).fit(method.prepare(np.arange(30)), y_of(task)[:30])
     assert set(model.predict(method.prepare(np.arange(30, 40)))) <= {0, 1}
-    assert model.n_parameters_ > 0
+    assert method.n_parameters(model) > 0
     method.warm_up()
 
 
@@ -113,7 +120,7 @@ def test_wl_kernel_is_the_one_of_its_definition():
     ])  # fmt: skip
     targets = read_targets([0, 1], graphs, True)
     method = new_method("wl", EvaluationTask("x", graphs, targets, np.array([[0, 1]])), Search())
-    K = method.make({"height": 1}).fit_transform(as_grakel(graphs))
+    K = method.model({"height": 1, "C": 1.0})[0].fit_transform(as_grakel(graphs))
     # labels: (a:2, b:1) and (a:2, b:1); refined: path (a,b) twice, (b,aa); triangle
     # (a,ab) twice, (b,aa): in common only (b,aa)
     between, own = 5 + 1, 5 + 5
@@ -123,7 +130,7 @@ def test_wl_kernel_is_the_one_of_its_definition():
 @pytest.mark.parametrize("name", ["wl", "labels-rf"])
 def test_validation_is_that_of_separate_fits(task, name):
     method, y = new_method(name, task, few(2)), y_of(task)
-    configuration = {"height": 5, "C": 10.0} if name == "wl" else {"trees": 20}
+    configuration = {"height": 5, "C": 10.0} if name == "wl" else {"n_estimators": 20}
     trial = method.score(json.dumps(configuration))[1]
     assert (trial.outer, trial.configuration) == (1, configuration)
     fold, by_hand = task.folds[1], []
@@ -144,6 +151,7 @@ def test_budget_takes_the_head_of_the_grid(task):
     assert new_method("wl-oa", task, Search()).n_configurations == 35
 
 
+@pytest.mark.filterwarnings("ignore")  # of GraKeL
 def test_unlabeled_and_empty_graphs_have_kernels():
     graphs = fdgnn.as_batch([
         fdgnn.Graph(np.empty((2, 0), int), n_vertices=3),
@@ -179,7 +187,7 @@ def test_networks_choose_their_epochs_by_validation(task):
             return -np.abs(np.arange(40) - 10 * self.a) / 40.0
 
     def method_of(search):
-        method = NetworkMethod(task, search, Known)
+        method = NetworkMethod("gin", task, search, Known)
         method.y = np.arange(len(task.targets))
         return method
 
@@ -389,15 +397,23 @@ def test_everything_runs_on_one_thread(monkeypatch):
 
 
 @pytest.mark.usefixtures("in_this_process")
-def test_time_spent_before_counts(task, tmp_path):
-    heard = []
+def test_time_spent_before_counts(task, tmp_path, monkeypatch):
     run(task, tmp_path, ["wl"], few(2))
-    MethodRun("wl", task, tmp_path / "parts", few(2)).work(heard.append)
-    assert heard[0].done == heard[0].steps == 2 + 3
-    assert heard[0].spent > 0
-    again = []
-    MethodRun("wl", task, tmp_path / "parts", few(2, inner_folds=1)).work(again.append)
-    assert again[0].done == 0  # another selection
+    spent = new_method("wl", task, few(2)).run(tmp_path / "parts", make=False).times.total
+    given = []
+    monkeypatch.setattr(
+        comparison, "run_in_process", lambda *them: given.append(them) or ("out of time", "")
+    )
+    run(task, tmp_path, ["wl"], few(9))
+    ((*_, counted),) = given
+    assert 0 < counted < spent  # of the selection, and not of folds
+    run(task, tmp_path, ["wl"], few(2, inner_folds=1))
+    assert given[1][-1] == 0  # another selection
+
+
+def test_a_limit_that_is_spent_stops_a_method_at_once(task, tmp_path):
+    given = new_method("gk", task, few(2)), tmp_path, Limits(seconds=50.0), Context()
+    assert comparison.run_in_process(*given, spent=60.0)[0] == "out of time"
 
 
 def test_a_worker_does_not_outlive_its_parent(task, tmp_path):
@@ -443,15 +459,14 @@ def test_other_methods_stay_and_other_settings_are_rejected(task, tmp_path):
 
 def test_running_out_of_time_does_not_stop_the_others(task, tmp_path, monkeypatch):
     found = run(task, tmp_path, ["gk", "wl"], few(1), Limits(seconds=1e-3))
-    assert [one.status for one in found] == ["out of time"] * 3
-    for one in found:
-        assert one.score is None
+    assert [one.status for one in found[1:]] == ["out of time"] * 2  # the first is the majority
+    for one in found[1:]:
         assert "0.001 s" in one.reason
     started = []
     monkeypatch.setattr(
         comparison,
         "run_in_process",
-        lambda run, *_: started.append(run.name) or ("out of time", ""),
+        lambda *given: started.append(given) or ("out of time", ""),
     )
     again = run(task, tmp_path, ["gk", "wl"], few(1), Limits(seconds=1e-3))
     assert started == []  # the same would happen
@@ -464,22 +479,21 @@ def test_running_out_of_time_does_not_stop_the_others(task, tmp_path, monkeypatc
 def test_folds_that_were_finished_in_time_are_kept(task, tmp_path, monkeypatch):
     """The method is stopped after its first outer fold."""
 
-    def stopped(run, log, limits):
-        n = len(run.method.units)
+    def stopped(method, path, *_):
+        test = type(method)._test
 
-        def tell(event, left=[n + 2]):  # noqa: B006  (it is counted down)
-            left[0] -= 1
-            if left[0] == 0 and run.name != "paper":
+        def first(self, outer, configuration):
+            if outer == 1:
                 raise TimeoutError
+            return test(self, outer, configuration)
 
-        try:
-            run.work(tell)
-        except TimeoutError:
-            return "out of time", "it was given 1 s"
-        return "finished", None
+        with monkeypatch.context() as patch:
+            patch.setattr(type(method), "_test", first)
+            with pytest.raises(TimeoutError):
+                method.run(path / "parts")
+        return "out of time", "it was given 1 s"
 
     monkeypatch.setattr(comparison, "run_in_process", stopped)
-    monkeypatch.setattr(MethodRun, "paper", None)
     found = compare_methods(numbers_like(task), tmp_path, ["labels-rf"])[0]
     assert (found.status, found.reason) == ("out of time", "it was given 1 s")
     assert len(found.folds) == len(found.by("r2").folds) == 1
@@ -505,16 +519,17 @@ def test_running_out_of_memory(task, tmp_path):
 
 
 def test_a_method_that_crashes_says_why(task, tmp_path, monkeypatch):
-    def crashing(run, *arguments):
-        if run.name == "paper":
-            return run_here(run, *arguments)
-        return in_its_own(run, *arguments)
+    def crashing(compared, *arguments):
+        if isinstance(compared, PaperEvaluation):
+            return run_here(compared, *arguments)
+        return in_its_own(compared, *arguments)
 
     in_its_own = comparison.run_in_process
     monkeypatch.setattr(comparison, "run_in_process", crashing)
     (tmp_path / "sitecustomize.py").write_text(
-        "import fdgnn.evaluation.baselines.vectors as v\n"
-        "def broken(*_):\n    raise RuntimeError('no such\\n thing')\nv.LabelHistogram = broken\n"
+        "import fdgnn.evaluation.baselines.pipelines as v\n"
+        "def broken(*_):\n    raise RuntimeError('no such\\n thing')\n"
+        "v.LabelHistogram.__call__ = broken\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     found = run(task, tmp_path / "run", ["labels-rf", "wl"])
@@ -595,7 +610,7 @@ def test_command(tmp_path, motifs, monkeypatch):
 
 
 def test_methods_by_default():
-    from fdgnn.cli.compare import compare as command
+    from fdgnn.cli.evaluate import compare as command
 
     assert inspect.signature(command).parameters["methods"].default is None
     assert inspect.signature(compare).parameters["methods"].default is None
@@ -608,12 +623,12 @@ def test_methods_by_default():
 def test_every_method_can_be_asked_for_by_name():
     from typing import get_type_hints
 
-    from fdgnn.cli.compare import compare as command
+    from fdgnn.cli.evaluate import compare as command
 
     (option,) = get_type_hints(command, include_extras=True)["methods"].__metadata__
-    assert option.help.startswith(f"Some of {','.join(METHODS)};")
+    assert option.help.startswith(f"Some of {', '.join(METHODS)}, separated by commas;")
     for molecules in (True, False):
-        assert ",".join(default_methods(molecules=molecules, classify=True)) in option.help
+        assert ", ".join(default_methods(molecules=molecules, classify=True)) in option.help
 
 
 def test_command_rejects_nonsense(tmp_path, motifs, monkeypatch):

@@ -19,7 +19,7 @@ from fdgnn import (
 )
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
 from fdgnn.folds import shuffled_folds, stratified_folds
-from fdgnn.neighbors import training_conditions
+from fdgnn.neighbors import difficulty, fit_difficulty, training_conditions
 from fdgnn.targets import code_classes
 from fdgnn.uncertainty import ConformalScores, probabilities
 from model_file_tools import again, refused, with_arrays, with_record
@@ -144,7 +144,7 @@ def test_intervals_reach_as_far_as_held_out_errors_of_graphs_as_difficult(severa
         ridge = Ridge(alpha=0.1).fit(X[fold != f], targets[fold != f])
         predicted = ridge.predict(X[fold == f]).reshape(-1, targets.shape[1])
         errors[fold == f] = np.abs(targets[fold == f] - predicted)
-    novelty, own = model.novelty(GRAPHS), model._novelty.of_training  # it has no kernel
+    novelty, own = model.domain_distance(GRAPHS), model._novelty.of_training  # it has no kernel
     difficulty, expected = np.empty_like(errors), np.empty_like(errors)
     for t, target in enumerate(model.targets_):
         conditions = [np.stack([np.ones(120), np.log(x + 0.3)], axis=1) for x in (own, novelty)]
@@ -286,3 +286,13 @@ def test_scores_of_an_enemy_are_refused(file):
         change = lambda record, n=lengths: record["targets"][0].update(conformal=n)  # noqa: E731
         refused(with_record(content, change), file)
     refused(with_record(content, lambda record: record["targets"][0].update(slope=None)), file)
+
+
+def test_a_condition_that_hardly_varies_makes_no_difficulty_infinite():
+    rng = np.random.default_rng(0)
+    errors = rng.random(50)
+    least = 0.1 * np.median(errors)
+    found = np.stack([np.ones(50), 1 + 1e-6 * rng.random(50), np.log(errors + least)], axis=1)
+    weights = fit_difficulty(found, errors)
+    assert 0 < difficulty(np.array([[1.0, 5.0, 0.0]]), weights)[0] < 100
+    assert weights[2] == pytest.approx(1, abs=0.01)  # the other condition is used as before

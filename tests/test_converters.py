@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from fdgnn import Graph, GraphBatch, as_batch
 from fdgnn.exceptions import GraphError, MissingDependencyError, UnusedDataWarning
-from fdgnn.graphs.converters import from_networkx, from_pyg, from_scipy, to_networkx
+from fdgnn.graphs.converters import to_networkx
 from strategies import ARC_KINDS, assert_same, batches
 
 TRIANGLE = [[0, 1, 2], [1, 2, 0]]
@@ -97,13 +97,9 @@ def as_tensors(graph: Graph) -> tuple[Any, Any]:
 
 
 def convert(items: Any, like: GraphBatch) -> GraphBatch:
-    return as_batch(
-        items,
-        label_attribute="label" if like.labels is not None else None,
-        feature_attributes="features" if like.features is not None else None,
-        weight_attribute="weight" if like.weights is not None else None,
-        directed=like.directed,
-    )
+    names = {"labels": "label", "features": "features"}
+    given = next((kind for kind in names if getattr(like, kind) is not None), "none")
+    return as_batch(items, vertex=given, vertex_attributes=names.get(given), directed=like.directed)
 
 
 @given(batches())
@@ -116,13 +112,13 @@ def test_sequences_of_graphs(batch):
 
 @given(batches(arc_kinds=ARC_KINDS))
 def test_networks(batch):
-    assume(batch.n_arcs or batch.edge_labels is None)  # no edges, no attributes
+    assume(batch.n_arcs or (batch.edge_labels is None and batch.weights is None))
     assert_same(convert([as_network(g) for g in batch], batch), batch)
 
 
 @given(batches(arc_kinds=("none", "integers")))
 def test_data(batch):
-    assume(batch.n_arcs or batch.edge_labels is None)
+    assume(batch.n_arcs or (batch.edge_labels is None and batch.weights is None))
     # No names here: x, edge_weight and edge_attr are found without.
     assert_same(as_batch([as_data(g) for g in batch], directed=batch.directed), batch)
 
@@ -148,14 +144,11 @@ def test_kinds_may_be_mixed(batch, drawn):
 
 @given(batches())
 def test_networkx_round_trip(batch):
+    assume(batch.weights is None or (batch.max_degrees > 0).all())
     for graph in batch:
-        back = from_networkx(
-            to_networkx(graph),
-            label_attribute=None if graph.labels is None else "label",
-            feature_attributes=None if graph.features is None else "features",
-            weight_attribute=None if graph.weights is None else "weight",
-        )
-        assert_same(GraphBatch.from_graphs([back]), GraphBatch.from_graphs([graph]))
+        kind = "features" if graph.features is not None else "auto"
+        back = as_batch([to_networkx(graph)], vertex=kind)
+        assert_same(back, GraphBatch.from_graphs([graph]))
 
 
 # ---------------------------------------------------------------------- pairs
@@ -203,7 +196,7 @@ def test_scipy_formats(form, kind, dtype):
 
 
 def test_scipy_row_is_source():
-    graph = from_scipy(sp.csr_array([[0, 1], [0, 0]]), directed=True)
+    graph = as_batch([sp.csr_array([[0, 1], [0, 0]])], directed=True)[0]
     assert graph.edge_index.tolist() == [[0], [1]]
 
 
@@ -217,7 +210,7 @@ def test_scipy_weights_zeros_and_repeats():
 
 def test_scipy_labels_and_features():
     matrix = sp.csr_array([[0, 1], [1, 0]])
-    assert from_scipy(matrix, labels=["a", "b"]).labels == ["a", "b"]
+    assert as_batch([(matrix, ["a", "b"])]).labels.tolist() == ["a", "b"]
     assert as_batch([(matrix, [[1.0], [2.0]])]).features.tolist() == [[1], [2]]
     with pytest.raises(GraphError, match=r"graph 0: n_vertices is 2, .* for 3"):
         as_batch([(matrix, [1, 2, 3])])
@@ -261,7 +254,7 @@ def test_empty_matrix():
 def test_networkx_nodes_in_any_order():
     graph = nx.Graph([("z", "a"), ("a", 10)])
     nx.set_node_attributes(graph, {"z": "Zn", 10: "Ne", "a": "Ar"}, "symbol")
-    batch = as_batch([graph], label_attribute="symbol")
+    batch = as_batch([graph], vertex_attributes="symbol")
     assert batch.labels.tolist() == ["Zn", "Ar", "Ne"]
     assert batch.adjacency().toarray().tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
 
@@ -271,7 +264,7 @@ def test_networkx_directed():
     assert batch.directed
     assert batch[:1].adjacency().toarray().tolist() == [[0, 0], [1, 0]]
     assert batch.n_merged_arcs == 1
-    with pytest.raises(GraphError, match=r"graph 1: it is directed, .* but graph 0 is undirected"):
+    with pytest.raises(GraphError, match=r"graph 1: it is directed, but undirected graphs are exp"):
         as_batch([nx.path_graph(2), nx.DiGraph([(0, 1)])])
 
 
@@ -280,20 +273,23 @@ def test_networkx_parallel_weights_are_summed_as_networkx_does(kind):
     graph = kind()
     graph.add_weighted_edges_from([(0, 1, 1.0), (1, 0, 2.0), (0, 1, 4.0), (2, 2, 8.0)])
     graph.add_node(3)
-    found = as_batch([graph], weight_attribute="weight").adjacency().toarray()
+    found = as_batch([graph]).adjacency().toarray()
     np.testing.assert_array_equal(found, nx.to_numpy_array(graph).T)
     lonely = kind()
     lonely.add_node(0)
-    assert as_batch([lonely], weight_attribute="weight").n_arcs == 0
+    assert as_batch([lonely], edge_attribute="weight").n_arcs == 0
 
 
 def test_networkx_features_from_several_attributes():
     graph = nx.path_graph(2)
     nx.set_node_attributes(graph, {0: 1, 1: 2}, "charge")
     nx.set_node_attributes(graph, {0: [0.5, 0.25], 1: np.zeros(2)}, "place")
-    batch = as_batch([graph], feature_attributes=["charge", "place"])
+    batch = as_batch([graph], vertex_attributes=["charge", "place"])
     assert batch.features.tolist() == [[1, 0.5, 0.25], [2, 0, 0]]
-    assert as_batch([graph], feature_attributes="charge").features.tolist() == [[1], [2]]
+    assert as_batch([graph], vertex="features", vertex_attributes="charge").features.tolist() == [
+        [1],
+        [2],
+    ]
 
 
 def labeled(*values, name="label"):
@@ -308,50 +304,52 @@ def labeled(*values, name="label"):
 def test_networkx_edge_labels():
     bonds = [labeled("s", "d"), nx.empty_graph(2), labeled("t")]
     assert as_batch(bonds).edge_labels.tolist() == ["s", "s", "d", "d", "t", "t"]
-    assert as_batch(bonds, weight_attribute=None).weights is None
+    assert as_batch(bonds).weights is None
     named = [labeled(1, 2, name="bond")]
     with pytest.warns(UnusedDataWarning, match="attributes 'bond' of edges are not used"):
         assert as_batch(named).edge_labels is None
-    assert as_batch(named, edge_label_attribute="bond").edge_label_values.tolist() == [1, 2]
-    assert as_batch([labeled(1, 2)], weight_attribute="label").edge_labels is None
-    with pytest.raises(GraphError, match=r"^graph 0: edge 0, 1 has no attribute 'bond'"):
-        as_batch([labeled(1)], edge_label_attribute="bond")
-    with pytest.raises(GraphError, match=r"^graph 0: edge_labels .* one integer per arc or one"):
-        as_batch([labeled(0.5)], edge_label_attribute="label")
+    assert as_batch(named, edge_attribute="bond").edge_label_values.tolist() == [1, 2]
+    weighted = as_batch([labeled(1, 2)], edge_attribute="label", edge_labels="weights")
+    assert (weighted.edge_labels, weighted.weights.tolist()) == (None, [1, 1, 2, 2])
+    with pytest.raises(GraphError, match=r"^graph 0: its edges have no attribute 'bond'; the attr"):
+        as_batch([labeled(1)], edge_attribute="bond")
+    with pytest.raises(GraphError, match=r"^graph 0: its label has entries of dtype float64, exp"):
+        as_batch([labeled(0.5)], edge_labels="labels")
 
 
 @pytest.mark.parametrize(
     "others",
     [
-        [labeled("s", None)],
+        [labeled("s", None), labeled("s")],
         [labeled("s"), nx.path_graph(2)],
         [labeled("s"), labeled(1)],
-        [labeled(0.5)],
-        [labeled([1, 2])],
-        [labeled(np.ones(2))],
-        [labeled(1, "s")],
+        [labeled([0.5, 2])],
+        [labeled(np.full(2, 0.5))],
         [labeled("s"), Graph([[0], [1]])],
     ],
 )
 def test_edge_labels_that_cannot_be_used_are_left_out(others):
     """Unless they are asked for."""
-    with pytest.warns(UnusedDataWarning, match="'label' of edges are not used: name one by"):
+    with pytest.warns(
+        UnusedDataWarning, match=r"^networkx graphs: the values of 'label'.* are not"
+    ):
         assert as_batch(others).edge_labels is None
-    assert as_batch(others[:1], edge_label_attribute="").edge_labels is None
+    assert as_batch(others[:1], edge_labels="ignore").edge_labels is None
     with pytest.raises(GraphError):
-        as_batch(others, edge_label_attribute="label")
+        as_batch(others, edge_labels="labels")
 
 
 def test_labels_of_parallel_edges():
     graph = nx.MultiGraph([(0, 1, {"label": 1, "weight": 2}), (1, 0, {"label": 1, "weight": 3})])
     for name in (None, "label"):
-        batch = as_batch([graph], weight_attribute="weight", edge_label_attribute=name)
+        batch = as_batch([graph], edge_attribute=name)
         assert (batch.weights.tolist(), batch.edge_labels.tolist()) == ([5, 5], [1, 1])
     graph.add_edge(0, 1, label=2, weight=1)
-    assert as_batch([graph], weight_attribute="weight").edge_labels is None
-    for weight in (None, "weight"):
-        with pytest.raises(GraphError, match="with different labels"):
-            as_batch([graph], weight_attribute=weight, edge_label_attribute="label")
+    with pytest.warns(UnusedDataWarning, match="with different labels"):
+        batch = as_batch([graph])
+    assert (batch.weights.tolist(), batch.edge_labels) == ([6, 6], None)
+    with pytest.raises(GraphError, match="with different labels"):
+        as_batch([graph], edge_labels="labels")
 
 
 def test_networkx_attributes_that_no_vertex_has_are_told_with_those_that_there_are():
@@ -359,29 +357,28 @@ def test_networkx_attributes_that_no_vertex_has_are_told_with_those_that_there_a
     nx.set_node_attributes(graph, "a", "role")
     nx.set_node_attributes(graph, 1.0, "size")
     nx.set_edge_attributes(graph, 2.0, "length")
-    told = "graph 0: node 0 has no attribute 'rol'; the nodes of this graph have 'role', 'size'"
-    for names in ({"label_attribute": "rol"}, {"feature_attributes": ["size", "rol"]}):
+    told = "graph 0: its vertices have no attribute 'rol'; the attributes are 'role', 'size'"
+    for names in ("rol", ["size", "rol"]):
         with pytest.raises(GraphError) as error:
-            as_batch([graph], **names)
+            as_batch([graph], vertex_attributes=names)
         assert str(error.value) == told
-    with pytest.raises(GraphError, match=r"'w'; the edges of this graph have 'length'$"):
-        as_batch([graph], weight_attribute="w")
+    with pytest.raises(GraphError, match=r"'w'; the attributes are 'length'$"):
+        as_batch([graph], vertex="none", edge_attribute="w")
     graph.add_nodes_from((0, {f"x{i:02}": i}) for i in range(40))
     with pytest.raises(GraphError, match=r"'x07' and 32 more$"):
-        as_batch([graph], label_attribute="rol")
-    with pytest.raises(GraphError, match=r"'x'; set it on every node, not to None$"):
-        as_batch([nx.path_graph(2)], label_attribute="x")
+        as_batch([graph], vertex_attributes="rol")
+    with pytest.raises(GraphError, match=r"'x'; the attributes are none$"):
+        as_batch([nx.path_graph(2)], vertex_attributes="x")
 
 
 def test_networkx_missing_attributes():
     graph = nx.Graph([("u", "v")])
     graph.nodes["u"]["label"] = 1
-    with pytest.raises(GraphError, match=r"^graph 0: node 'v' has no attribute 'label'; set it"):
-        as_batch([graph], label_attribute="label")
-    with pytest.raises(GraphError, match=r"^graph 0: node 'u' has no attribute 'x'"):
-        as_batch([graph], feature_attributes="x")
+    graph.add_edge("v", "w", weight=1.0)
+    with pytest.raises(GraphError, match=r"^graph 0: vertex 'v' has no attribute 'label'; set it"):
+        as_batch([graph])
     with pytest.raises(GraphError, match=r"^graph 0: edge 'u', 'v' has no attribute 'weight'"):
-        as_batch([graph], weight_attribute="weight")
+        as_batch([graph], vertex="none", edge_attribute="weight")
 
 
 def test_networkx_bad_attributes():
@@ -389,16 +386,25 @@ def test_networkx_bad_attributes():
     nx.set_node_attributes(graph, {0: [1.0], 1: [1.0, 2.0]}, "ragged")
     nx.set_node_attributes(graph, {0: 1, 1: "C"}, "mixed")
     nx.set_edge_attributes(graph, "heavy", "weight")
-    with pytest.raises(GraphError, match=r"^graph 0: attributes 'ragged' are not a rect"):
-        as_batch([graph], feature_attributes="ragged")
-    with pytest.raises(GraphError, match=r"^graph 0: labels mix text \('C'\) and numbers \(1\)"):
-        as_batch([graph], label_attribute="mixed")
     with pytest.raises(
-        GraphError, match=r"^graph 0: attributes 'weight' of edges .* expected real"
+        GraphError, match=r"^graph 0: the rows of attribute 'ragged' .* are not a rect"
     ):
-        as_batch([graph], weight_attribute="weight")
+        as_batch([graph], vertex_attributes="ragged")
+    with pytest.raises(GraphError, match=r"^graph 0: its attribute 'mixed' .* mixes text and num"):
+        as_batch([graph], vertex_attributes="mixed")
+    with pytest.raises(GraphError, match=r"^an edge carries 1 entries of kind text, and"):
+        as_batch([graph], vertex="none", edge_labels="weights")
     with pytest.raises(GraphError, match=r"^graph 1: it has no vertices"):
         as_batch([nx.path_graph(2), nx.Graph()])
+
+
+def test_names_of_attributes_may_be_anything():
+    graph = nx.Graph([(0, 1, {1: 0.5, "b": 2, "c": 3})])
+    graph.add_nodes_from(
+        [(v, {7: 1, (2, 3): 2, **{f"x{i}": i for i in range(20)}}) for v in (0, 1)]
+    )
+    with pytest.warns(UnusedDataWarning, match=r"and 12 more of vertices .*'b', 'c', 1 of edges"):
+        assert as_batch([graph]).features is None
 
 
 def test_to_networkx_checks_and_names_its_fields():
@@ -406,7 +412,7 @@ def test_to_networkx_checks_and_names_its_fields():
     assert dict(graph.nodes(data="label")) == {0: 4, 1: 5, 2: 6}
     assert list(graph.edges(data="weight")) == [(0, 1, 2.0)]
     assert to_networkx(Graph([[0], [1]], directed=True)).is_directed()
-    with pytest.raises(GraphError, match="points past"):
+    with pytest.raises(GraphError, match="is out of range"):
         to_networkx(Graph([[0], [5]], n_vertices=2))
 
 
@@ -420,47 +426,46 @@ def test_to_networkx_without_networkx(monkeypatch):
 
 
 def test_pyg_x_is_labels_or_features():
-    assert from_pyg(data(edge_index=BOTH_WAYS, x=[1, 2, 3])).labels.tolist() == [1, 2, 3]
-    assert from_pyg(data(edge_index=BOTH_WAYS, x=np.eye(3))).features.shape == (3, 3)
+    assert as_batch([data(edge_index=BOTH_WAYS, x=[1, 2, 3])]).labels.tolist() == [1, 2, 3]
+    assert as_batch([data(edge_index=BOTH_WAYS, x=np.eye(3))]).features.shape == (3, 3)
     assert as_batch([data(edge_index=BOTH_WAYS, num_nodes=5)]).n_vertices == 5
 
 
 def test_pyg_named_attributes():
     one = data(edge_index=BOTH_WAYS, x=np.eye(3), z=[6, 6, 8], pos=np.ones((3, 2)), t=[1, 2, 3])
-    assert as_batch([one], label_attribute="z").labels.tolist() == [6, 6, 8]
-    batch = as_batch([one], feature_attributes=["pos", "t"])
+    assert as_batch([one], vertex_attributes="z").labels.tolist() == [6, 6, 8]
+    batch = as_batch([one], vertex_attributes=["pos", "t"])
     assert batch.features.tolist() == [[1, 1, 1], [1, 1, 2], [1, 1, 3]]
-    with pytest.raises(GraphError, match="graph 0: it has no attribute 'y'"):
-        as_batch([one], label_attribute="y")
+    with pytest.raises(GraphError, match="graph 0: its vertices have no attribute 'y'"):
+        as_batch([one], vertex_attributes="y")
     one.t = Tensor([1, 2])
     with pytest.raises(GraphError, match="graph 0: its attributes pos, t do not fit"):
-        as_batch([one], feature_attributes=["pos", "t"])
+        as_batch([one], vertex_attributes=["pos", "t"])
 
 
 def test_pyg_edge_labels():
     labels = [1, 1, 2, 2, 3, 3]
     for values in (labels, np.reshape(labels, (6, 1)), np.array(labels, dtype=np.uint8)):
         assert as_batch([data(edge_index=BOTH_WAYS, edge_attr=values)]).edge_labels is not None
-        weighted = as_batch(
-            [data(edge_index=BOTH_WAYS, edge_attr=values)], weight_attribute="edge_attr"
-        )
-        assert weighted.edge_labels is None
-    for values in (np.eye(6, dtype=int), np.ones((6, 2)), range(6), labels[:5]):
+        weighted = as_batch([data(edge_index=BOTH_WAYS, edge_attr=values)], edge_labels="weights")
+        assert (weighted.edge_labels, weighted.weights.sum()) == (None, 12)
+    for values in (np.eye(6, dtype=int), np.full((6, 2), 0.5), range(6), labels[:5]):
         one = [data(edge_index=BOTH_WAYS, edge_attr=values)]
-        with pytest.warns(UnusedDataWarning, match="PyG graphs: attributes 'edge_attr' of edges"):
+        with pytest.warns(UnusedDataWarning, match="PyG graphs: the values of 'edge_attr'"):
             assert as_batch(one).edge_labels is None
-        assert as_batch(one, edge_label_attribute="").edge_labels is None  # and nothing is told
+        assert as_batch(one, edge_labels="ignore").edge_labels is None  # and nothing is told
     named = [data(edge_index=BOTH_WAYS, bond=labels)]
-    assert as_batch(named).edge_labels is None
-    assert sorted(as_batch(named, edge_label_attribute="bond").edge_labels) == labels
-    with pytest.raises(GraphError, match="graph 0: it has no attribute 'bonds'"):
-        as_batch(named, edge_label_attribute="bonds")
+    with pytest.warns(UnusedDataWarning, match="'bond' of edges are not used: `edge_attribute='bo"):
+        assert as_batch(named).edge_labels is None
+    assert sorted(as_batch(named, edge_attribute="bond").edge_labels) == labels
+    with pytest.raises(GraphError, match="graph 0: its edges have no attribute 'bonds'"):
+        as_batch(named, edge_attribute="bonds")
     with pytest.raises(GraphError, match="is listed with different labels"):
-        as_batch([data(edge_index=BOTH_WAYS, z=range(6))], edge_label_attribute="z")
+        as_batch([data(edge_index=BOTH_WAYS, z=range(6))], edge_attribute="z", edge_labels="labels")
 
 
 @pytest.mark.parametrize("dtype", [int, float, bool])
-@pytest.mark.parametrize("names", [{}, {"edge_label_attribute": "edge_attr"}])
+@pytest.mark.parametrize("names", [{}, {"edge_attribute": "edge_attr"}])
 def test_pyg_one_hot_edge_attr_is_labels(dtype, names):
     """As TUDataset of PyG has it."""
     one_hot = np.eye(4, dtype=dtype)[[1, 1, 2, 2, 3, 3]]
@@ -470,12 +475,10 @@ def test_pyg_one_hot_edge_attr_is_labels(dtype, names):
     assert (sorted(batch.edge_labels), batch.weights) == ([1, 1, 2, 2, 3, 3], None)
 
 
-def test_pyg_several_integers_per_edge_are_one_label_if_named():
+def test_pyg_several_integers_per_edge_are_one_label():
     pairs = np.stack([[1, 1, 2, 2, 3, 3], [0] * 6], axis=1)
     one = [data(edge_index=BOTH_WAYS, edge_attr=pairs)]
-    with pytest.warns(UnusedDataWarning):
-        assert as_batch(one).edge_labels is None
-    batch = as_batch(one, edge_label_attribute="edge_attr")
+    batch = as_batch(one)
     assert batch.edge_label_values.tolist() == ["1,0", "2,0", "3,0"]
 
 
@@ -488,29 +491,29 @@ def test_pyg_one_real_number_per_edge_is_its_weight(shape):
     with pytest.warns(UnusedDataWarning, match="edge_attr"):
         assert as_batch([two_ways, one]).weights is None  # for some it cannot be used
     with pytest.raises(GraphError, match="listed with different weights"):
-        as_batch([two_ways], weight_attribute="edge_attr")
+        as_batch([two_ways], edge_labels="weights")
 
 
 def test_pyg_attributes_of_vertices_that_are_not_used_are_told():
     one = data(edge_index=BOTH_WAYS, num_nodes=3, z=[6, 6, 8], pos=np.ones((3, 2)), y=[1, 2, 3])
     with pytest.warns(UnusedDataWarning, match="PyG graphs: attributes 'pos', 'z' of vertices"):
         as_batch([one])
-    assert as_batch([one], label_attribute="z").labels.tolist() == [6, 6, 8]
-    assert as_batch([one], feature_attributes=[]).labels is None
+    assert as_batch([one], vertex_attributes="z").labels.tolist() == [6, 6, 8]
+    assert as_batch([one], vertex="none").labels is None
 
 
 def test_pyg_weights():
     weights = [1, 1, 2, 2, 3, 3]
     column = np.reshape(weights, (6, 1))
-    plain = data(edge_index=BOTH_WAYS, edge_attr=np.ones((6, 4)))
+    plain = data(edge_index=BOTH_WAYS, edge_attr=np.full((6, 4), 0.5))
     with pytest.warns(UnusedDataWarning, match="edge_attr"):
         assert as_batch([plain]).weights is None
     expected = as_batch([data(edge_index=BOTH_WAYS, edge_weight=weights)])
     assert expected.adjacency().toarray().tolist() == [[0, 1, 3], [1, 0, 2], [3, 2, 0]]
     named = data(edge_index=BOTH_WAYS, edge_attr=column)
-    assert_same(as_batch([named], weight_attribute="edge_attr"), expected)
-    with pytest.raises(GraphError, match=r"graph 0: weights have shape \(6, 4\), expected \(6,\)"):
-        as_batch([plain], weight_attribute="edge_attr")
+    assert_same(as_batch([named], edge_labels="weights"), expected)
+    with pytest.raises(GraphError, match=r"an edge carries 4 entries .* and a weight is one"):
+        as_batch([plain], edge_labels="weights")
 
 
 def test_pyg_one_way_arcs_are_not_guessed_about():
@@ -529,7 +532,7 @@ def test_pyg_one_way_arcs_are_not_guessed_about():
         ({}, "no attribute 'edge_index'"),
         ({"edge_index": [[0.0], [1.0]]}, "dtype float64, expected integers"),
         ({"edge_index": [0, 1]}, r"shape \(2,\)"),
-        ({"edge_index": BOTH_WAYS, "num_nodes": 2}, "points past its 2 vertices"),
+        ({"edge_index": BOTH_WAYS, "num_nodes": 2}, "is out of range for 2 vertices"),
         ({"edge_index": BOTH_WAYS, "num_nodes": 2, "x": [1, 2, 3]}, "n_vertices is 2, .* for 3"),
         ({"edge_index": np.empty((2, 0), dtype=int), "num_nodes": 0}, "no vertices"),
     ],
@@ -612,9 +615,13 @@ def test_no_graph_in_the_list(value):
         ("ab", "graph 1: it is a str"),
         ((TRIANGLE,), "graph 1: it is a tuple of 1, expected a pair"),
         ((TRIANGLE, None, None), "graph 1: it is a tuple of 3, expected a pair"),
+        (
+            [(0, 1), (1, 2), (2, 0)],
+            r"graph 1: it is a list of 3, .* Graph\(numpy.array\(edges\).T\)",
+        ),
         ((), "graph 1: it is a tuple of 0, expected a pair"),
-        ((None, [1, 2]), "graph 1: edge_index has shape"),
-        (([[0], [7]], [1, 2]), r"graph 1: edge \(0, 7\) points past its 2 vertices"),
+        ((None, [1, 2]), "graph 1: edge_index is a NoneType, expected an array of shape"),
+        (([[0], [7]], [1, 2]), r"graph 1: edge \(0, 7\) is out of range for 2 vertices"),
         (GraphBatch.from_graphs([Graph(TRIANGLE)]), r"graph 1: it is a GraphBatch of shape \(1,\)"),
     ],
 )

@@ -39,9 +39,9 @@ def parses(monkeypatch) -> list[str]:
     """Grow by one item with each parsing."""
     calls = []
 
-    def counted(files, vertex, edge_labels):
-        calls.append(vertex)
-        return parse(files, vertex, edge_labels)
+    def counted(files, options):
+        calls.append(options.vertex)
+        return parse(files, options)
 
     parse = tu.parse_tu
     monkeypatch.setattr(tu, "parse_tu", counted)

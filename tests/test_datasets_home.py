@@ -176,7 +176,7 @@ def test_an_answer_that_was_cut(site, nothing_here):
 def test_an_answer_without_end(site, nothing_here, monkeypatch):
     monkeypatch.setenv("FDGNN_MAX_DOWNLOAD_BYTES", "100")
     write_zip(site / "ENZYMES.zip", "ENZYMES")
-    refused(nothing_here, "too large; downloads of up to 100 bytes are taken")
+    refused(nothing_here, "too large; downloads of up to 100 bytes are accepted")
 
 
 def test_no_network(nothing_here, site, monkeypatch):

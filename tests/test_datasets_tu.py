@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fdgnn import Graph, as_batch, limits, load_tu, read_graphs
-from fdgnn.datasets import files
+from fdgnn.datasets import ReadOptions, files
 from fdgnn.exceptions import (
     DatasetFormatError,
     DatasetNotFoundError,
@@ -52,7 +52,7 @@ def test_arcs_are_merged_mirrored_and_counted(tmp_path, write):
 
 def test_vertices_carry_labels_features_or_nothing(tmp_path):
     folder = write_folder(tmp_path)
-    graphs, _ = load_tu(folder)
+    graphs, _ = load_tu(folder, vertex="labels")
     assert graphs.labels.tolist() == [7, 7, 3, 12, 3, 3]
     assert graphs.label_values.tolist() == [3, 7, 12]
     assert graphs.features is None
@@ -82,6 +82,7 @@ def test_labels_and_attributes_together(tmp_path):
     np.testing.assert_array_equal(graphs.features[:, 2:], columns)
     assert graphs.schema.label_columns == (3, 7, 12)
     assert_same(load_tu(path, vertex="both")[0], graphs)  # from the cache
+    assert_same(load_tu(path)[0], graphs)
     beside = as_batch([
         Graph(g.edge_index, labels=g.labels, features=h.features)
         for g, h in zip(labels, features, strict=True)
@@ -98,7 +99,7 @@ def test_labels_and_attributes_together(tmp_path):
     table = tmp_path / "g.jsonl"
     table.write_text('{"edge_index": [[0], [1]], "x": [[0.5], [1.5]]}\n')
     with pytest.raises(
-        DatasetFormatError, match="labels beside features are read from TU datasets"
+        DatasetFormatError, match="labels with features can be read from TU datasets"
     ):
         read_graphs(table, vertex="both")
 
@@ -113,11 +114,14 @@ def test_what_is_not_used_is_told_once_until_it_is_chosen(tmp_path):
     numbers = "0.5\n" * 11
     path = write_folder(tmp_path, edge_labels="1\n" * 11, edge_attributes=numbers)
     with pytest.warns(UnusedDataWarning) as told:
-        load_tu(path)
+        load_tu(path, vertex="either")
     (message,) = [str(warning.message) for warning in told]
     assert "attributes of vertices are not used: `vertex='both'`" in message
-    assert "attributes of edges are not used: `edge_labels='weights'`" in message
+    assert "attributes of edges are not used: `edge_attribute='edge_attributes[0]'`" in message
     assert told[0].filename == __file__
+    with pytest.warns(UnusedDataWarning, match="^[^;]*attributes of edges are not used") as told:
+        load_tu(path)
+    assert len(told) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for vertex in ("labels", "features", "both", "none"):
@@ -127,9 +131,29 @@ def test_what_is_not_used_is_told_once_until_it_is_chosen(tmp_path):
         assert set(graphs.weights if graphs.weights is not None else [0.5]) == {0.5}
 
 
+def test_one_of_several_edge_attributes(tmp_path):
+    numbers = "0.5, 2\n" * 11
+    path = write_folder(tmp_path, edge_attributes=numbers)
+    with pytest.warns(UnusedDataWarning, match=r"`edge_attribute='edge_attributes\[0\]'`"):
+        assert load_tu(path)[0].weights is None
+    for place, weight in ((0, 0.5), (1, 2)):
+        chosen = ReadOptions(edge_attribute=f"edge_attributes[{place}]", vertex="labels")
+        assert set(load_tu(path, chosen)[0].weights) == {weight}
+    with pytest.raises(DatasetFormatError, match=r"shape \(11, 2\), so it has no column 2"):
+        load_tu(path, edge_attribute="edge_attributes[2]")
+    for name in ("edge_labels", "bond"):
+        with pytest.raises(
+            DatasetFormatError, match="expected edge_labels or edge_attributes; this"
+        ):
+            load_tu(path, edge_attribute=name)
+    with pytest.raises(DatasetFormatError, match="no other columns, so none is called"):
+        load_tu(path, vertex_attributes="x")
+
+
 def test_vertex_names_a_choice(tmp_path):
     with pytest.raises(
-        ValueError, match="vertex='label': expected one of auto, labels, features, none, both"
+        ValueError,
+        match="vertex='label': expected one of auto, labels, features, none, both, either",
     ):
         load_tu(write_folder(tmp_path), vertex="label")
 
@@ -145,7 +169,7 @@ def test_vertices_of_a_graph_need_not_be_listed_together(tmp_path):
         node_labels="3\n3\n7\n7\n3\n12\n",
         node_attributes="3\n5\n1\n2\n6\n4\n",
     )
-    graphs, y = load_tu(shuffled)
+    graphs, y = load_tu(shuffled, vertex="labels")
     # Within a graph vertices stay in the order of the file: 3, 1, 2, 4 and 5, 6.
     assert graphs.labels.tolist() == [3, 7, 7, 12, 3, 3]
     assert arcs_of(graphs, 0) == {
@@ -255,7 +279,7 @@ def test_wrong_features_are_named(tmp_path, text, message):
     folder = write_folder(tmp_path, node_attributes=text)
     with pytest.raises(DatasetFormatError, match=f"TOY.*({message})"):
         load_tu(folder, vertex="features")
-    load_tu(folder)  # nobody asked for them
+    load_tu(folder, vertex="labels")  # nobody asked for them
 
 
 def test_two_datasets_in_a_folder(tmp_path):

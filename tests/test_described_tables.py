@@ -130,7 +130,7 @@ def test_fit_uses_them_and_the_file_knows_them(fitted):
     assert [c.name for c in info.descriptors] == ["size", "site", "code"]
     shown = fdgnn("model", folder / "model.fdgnn").stdout
     told = "size (number, some missing), site (3 categories), code (4 categories)"
-    assert f"descriptors  {told}" in shown
+    assert f"graph-level features  {told}" in shown
 
 
 def test_predict_reads_them_by_itself_and_explain_has_a_row_for_each(fitted):
@@ -152,7 +152,7 @@ def test_predict_reads_them_by_itself_and_explain_has_a_row_for_each(fitted):
     with (folder / "why.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [row["descriptor"] for row in rows if row["descriptor"]] == ["size", "site", "code"]
-    total = sum(float(row["contribution"]) for row in rows)
+    total = sum(float(row["attribution"]) for row in rows)
     assert total == pytest.approx(float(rows[0]["score"]) - float(rows[0]["base_score"]))
     assert {row["vertex"] == "" for row in rows if row["descriptor"]} == {True}
 
@@ -172,8 +172,8 @@ def test_a_report_of_such_a_model_is_written(fitted):
     assert run.returncode == 0, run.stderr
     text = page.read_text()
     part = text[text.index('id="descriptors-0"') :]
-    assert "The model reads 3 descriptors beside the graphs." in part
-    assert "What moves the score most is size," in part
+    assert "The model also uses 3 descriptors." in part
+    assert "The score depends most on size," in part
     rows = re.findall(r"<tr[^>]*>(.*?)</tr>", part[: part.index("</figure>")], re.DOTALL)
     cells = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL) for row in rows]
     assert sorted(row[:3] for row in cells[1:]) == [

@@ -614,9 +614,9 @@ def test_options_of_reading_are_rejected_for_a_batch(motifs):
     graphs, _ = motifs
     assert as_batch(graphs) is graphs
     for option in (
-        {"directed": True}, {"label_attribute": "x"}, {"feature_attributes": ["x"]},
-        {"weight_attribute": "w"}, {"edge_label_attribute": "a"}, {"atoms": "rich"},
-        {"standardize": "parent"}, {"stereo": False},
+        {"directed": True}, {"vertex": "labels"}, {"vertex_attributes": ("x",)},
+        {"edge_attribute": "w"}, {"edge_labels": "labels"}, {"atoms": "rich"},
+        {"standardize": "parent"}, {"stereo": False}, {"target": "y"},
     ):  # fmt: skip
         with pytest.raises(
             ValueError, match=f"{next(iter(option))}=.* has no effect on a GraphBatch"

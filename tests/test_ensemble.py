@@ -22,6 +22,7 @@ from fdgnn import (
     GraphClassifier,
     GraphRegressor,
     WLCounts,
+    as_batch,
     ensemble,
 )
 from fdgnn.arrays import dense
@@ -184,6 +185,28 @@ def test_the_best_alpha_is_the_largest_among_equals(scores, chosen):
     assert found.predictions.tolist() == predictions[:, chosen].tolist()
 
 
+def test_the_ensemble_chooses_alpha_by_squared_error(labeled):
+    graphs, y = labeled
+    for model, by_squares in (
+        (AutoGraphClassifier(random_state=0), True),
+        (AutoGraphClassifier(scoring="roc_auc", random_state=0), False),
+        (GraphClassifier("wl", random_state=0), False),
+    ):
+        task, batch, _ = model._task(as_batch(graphs), read_targets(y, graphs, True), None)
+        assert task.by_squares == by_squares
+    # One error of an output that is nearly right is worth less than many of outputs near zero.
+    targets = read_targets(np.arange(4) % 2, batch[:4], classify=True)
+    coded = targets.coded[None, None]
+    predictions = np.concatenate([0.01 * coded, coded * [[-0.2], [1], [1], [1]], 5 * coded], axis=1)
+    folds = np.array([[0, 0, 1, 1]])
+    for by_squares, chosen in ((False, 2), (True, 2)):
+        task = FitTask(targets, folds, accuracy, None, by_squares)
+        assert task.choose(predictions, (0.1, 1.0, 10.0)).positions.item() == chosen
+    for by_squares, chosen in ((False, 0), (True, 1)):
+        task = FitTask(targets, folds, accuracy, None, by_squares)
+        assert task.choose(predictions[:, :2], (0.1, 1.0)).positions.item() == chosen
+
+
 # ---------------------------------------------------------------------- the base models
 
 
@@ -217,12 +240,22 @@ def test_base_models_for_labels_and_features():
         assert described(both) == [(EncoderUnion, Ridge), (EncoderUnion, KernelRidge)] * 2
 
 
+def test_base_models_for_labels_beside_features():
+    kind = GraphKind(directed=False, vertices="features", n_inputs=5, n_label_columns=2)
+    bases = base_models(kind)
+    assert [b.encoder.vertices for b in bases[:2]] == ["labels"] * 2
+    assert [isinstance(b.encoder, EncoderUnion) for b in bases[2:]] == [True] * 3
+    assert len({b.name for b in bases}) == len(bases) == 5
+    assert len(base_models(kind, n_graphs=10**6)) == 4
+
+
 def test_base_models_for_molecules():
     kind = GraphKind(directed=False, vertices="labels", n_inputs=3, molecules=True)
     names = [base.name for base in base_models(kind)]
     assert names[0] == "WL, 2 iterations"
-    assert len(names) == 4
-    assert names[-1] == "WL, pairs and descriptors"
+    assert len(names) == 6
+    assert names[3] == "WL, pairs and descriptors"
+    assert [base.name for base in base_models(kind, n_graphs=9_000)] == names[:4]
     # Nothing but what reads vertex labels where a kernel matrix does not fit.
     many = base_models(kind, n_graphs=10**6)
     assert [(type(b.encoder), b.encoder.vertices) for b in many] == [
@@ -325,7 +358,7 @@ class ByHand:
                 for f in np.unique(fold):
                     used, left = train & (fold != f), fold == f
                     predictions[a, left] = _solved(K, Y, used, alpha)[left]
-            scores = [self._mean_score(each) for each in predictions]
+            scores = [self._chosen_by(each, Y) for each in predictions]
             best = max(range(len(grid)), key=lambda a: (scores[a], a))
             self.alphas.append(grid[best])
             self.predictions.append(predictions[best])
@@ -344,6 +377,13 @@ class ByHand:
 
     def _mean_score(self, predictions):
         return float(np.mean(self.fold_scores(predictions)))
+
+    def _chosen_by(self, predictions, Y):
+        """Squared error where classes are scored by accuracy, and else the score itself."""
+        if self.metric is not accuracy:
+            return self._mean_score(predictions)
+        used = self.fold >= 0
+        return -((np.clip(predictions[used], -1.5, 1.5) - Y[used]) ** 2).mean()
 
     @property
     def models(self):
@@ -621,7 +661,9 @@ def test_labels_that_are_new_are_counted_and_no_error(labeled, candidates):
     strange = Graph([[0, 1], [1, 2]], labels=[0, 1, 99])
     new = GraphBatch.from_graphs([known[0], strange, known[1]])
     fitted = clone(AUTO).set_params(candidates=candidates).fit(*labeled)
-    with pytest.warns(UnknownLabelWarning, match="1 of 3 graphs has labels or descriptors"):
+    with pytest.warns(
+        UnknownLabelWarning, match="1 of 3 graphs has labels or graph-level features"
+    ):
         outputs = fitted.outputs(new)
     assert fitted.unknown_labels(new) == {1: "vertex label 99 was not seen during fit"}
     assert fitted.valid_graphs(new).errors == {}
@@ -649,7 +691,7 @@ def test_too_little_to_learn_from(labeled):
 
 
 def fits_of(graphs, y, folds, metric=accuracy):
-    task = FitTask(read_targets(y, graphs, True), folds, metric)
+    task = FitTask(read_targets(y, graphs, True), folds, metric, by_squares=metric is accuracy)
     bases = AUTO._base_models(GraphKind.of(graphs), len(graphs), seed_sequence(0))
     return [fit_model(base, graphs, task) for base in bases], task
 

@@ -284,7 +284,7 @@ def test_wrong_y(motifs):
             FDGNNRegressor().fit(graphs, texts)
     with pytest.raises(ValueError, match=r"such as '0,5'.*; write decimal points"):
         FDGNNRegressor().fit(graphs, ["0,5", "1,5"] * 40)
-    with pytest.raises(ValueError, match="continuous"):
+    with pytest.raises(ValueError, match="classes are whole numbers or text"):
         FDGNNClassifier().fit(graphs, np.random.default_rng(0).random(80))
 
 

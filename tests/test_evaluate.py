@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import pathlib
 import shutil
 from dataclasses import replace
 
@@ -32,7 +33,9 @@ from fdgnn.html.report_data import read_report_data
 from fdgnn.records import decode
 from fdgnn.seeds import seed_sequence
 from fdgnn.targets import read_targets
-from fdgnn.training import NestedEvaluation, TrainingOptions, evaluation_folds, new_model
+from fdgnn.tasks import one_target
+from fdgnn.training import NestedEvaluation, TrainingOptions, new_model
+from methods_here import run_here
 from tu_files import write_batch
 
 # Reservoirs of an ensemble have fixed parameters; some small graphs converge slowly.
@@ -53,7 +56,7 @@ def labeled_graphs(n=70, seed=0):
 def nested(graphs, y, classify=True, *, seed=0, split=None, **options):
     targets = read_targets(y, graphs, classify)
     asked = TrainingOptions(seed=seed, split=split or Split(), **options).with_defaults(targets)
-    folds = evaluation_folds(targets, asked.split, seed)
+    folds = asked.split.nested(targets, seed=seed)
     return NestedEvaluation(EvaluationTask("x", graphs, targets, folds, seed=seed), asked)
 
 
@@ -219,7 +222,7 @@ def test_a_rare_class_is_evaluated_as_it_is_fitted(tmp_path):
     words = ["evaluate", folder, "--model", "wl", "--no-report", "--out"]
     run = fdgnn(*words, tmp_path / "run")
     assert run.returncode == 0, run.stderr
-    assert "ROC AUC chooses models, and the decision threshold is the one" in run.stderr
+    assert "ROC AUC selects models, and the decision threshold is the one" in run.stderr
     assert run.stdout.splitlines()[2].startswith("ROC AUC")  # the headline
     found = result_of(tmp_path / "run")
     assert (found.protocol.scoring, found.protocol.threshold) == ("roc_auc", "f1")
@@ -260,7 +263,7 @@ def test_an_ensemble_is_chosen_by_the_scoring(folder, classes, tmp_path):
 def test_a_score_that_is_not_defined_is_none(table, tmp_path):
     """Where each outer fold tests equal targets there is no R2, but there are errors."""
     split = Split("group", np.array(table.columns["batch"], dtype=object), "batch")
-    folds = split.nested(table.y, 10, N_FOLDS, 1, classify=False)
+    folds = split.nested(read_targets(table.y, table.graphs, False), seed=1)
     y = np.argmax(folds == TEST, axis=0).astype(float)
     given = {"seed": 1, "split": split, "model": "wl"}
     evaluator = nested(table.graphs, y, False, scoring="rmse", **given)
@@ -318,11 +321,39 @@ def test_molecules_of_a_scaffold_are_held_out_together(tmp_path):
 )
 def test_folds_of_numbers_have_some_graphs_each(n, n_outer, n_inner):
     y = np.random.default_rng(0).normal(size=n)
-    folds = Split().nested(y, 10, N_FOLDS, 0, classify=False)
+    targets = one_target(y, "regression")
+    folds = Split().nested(targets)
     assert (len(folds), folds.max() + 1) == (n_outer, n_inner)
     assert (folds == TEST).sum(axis=0).tolist() == [1] * n
     smallest = min(np.bincount(fold[fold >= 0]).min() for fold in folds)
     assert smallest >= min(4, n // 4)
+
+
+@pytest.mark.parametrize("fewest", [4, 9, 10, 11, 23])
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_inner_folds_do_not_change_the_outer_ones(fewest, task):
+    """So that `compare`, whose methods select by ten inner folds, tests as `evaluate` does."""
+    y = np.repeat([0, 1], [fewest, 23]) if task == "classification" else np.arange(2 * fewest)
+    targets = one_target(y, task)
+    folds, other = Split().nested(targets, seed=3), Split().nested(targets, 10, 10, seed=3)
+    np.testing.assert_array_equal(folds == TEST, other == TEST)
+    assert other.max() >= folds.max()
+
+
+@pytest.mark.parametrize("n", [46, 60])
+def test_commands_have_the_same_outer_folds(n, data, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = data.read_text().splitlines()
+    pathlib.Path("some.csv").write_text("\n".join(lines[: n + 1]) + "\n")
+    words = ("some.csv", "--target", "size", "--no-report", "-q", "--out")
+    assert fdgnn("evaluate", *words, "one", "--model", "wl").returncode == 0
+    monkeypatch.setattr("fdgnn.evaluation.comparison.run_in_process", run_here)
+    assert fdgnn("compare", *words, "other", "--with", "labels-rf").returncode == 0
+    sizes = [
+        [(fold.n_train, fold.n_test) for fold in result_of(pathlib.Path(name)).folds]
+        for name in ("one", "other")
+    ]
+    assert sizes[0] == sizes[1]
 
 
 def splits_of(n, n_outer=4, n_valid=6):
@@ -454,7 +485,7 @@ def test_vertices_in_the_report_speak_for_what_was_predicted(folder, shown):
         target = y.dtype.type(shown.graphs[g].predicted)
         (why,) = explain(model, graphs[[g]], target=target)
         expected = why.vertices - why.vertices.mean()
-        np.testing.assert_allclose(drawn[g].contributions, expected, rtol=6e-3, atol=1e-9)
+        np.testing.assert_allclose(drawn[g].attributions, expected, rtol=6e-3, atol=1e-9)
 
 
 def _quiet():
@@ -555,7 +586,7 @@ def test_a_directory_with_other_files_is_rejected(folder, tmp_path):
 @pytest.mark.parametrize(("words", "told"), [
     (["--target", "size", "--scoring", "roc_auc"], "--scoring roc_auc is for classes"),
     (["--target", "word", "--scoring", "r2"], "--scoring r2 is for numbers"),
-    (["--target", "size", "--scoring", "nonsense"], "--scoring nonsense: for numbers, expected"),
+    (["--target", "size", "--scoring", "nonsense"], "--scoring nonsense: expected one of accuracy"),
     (["--target", "size", "--model", "paper"], "choose --model auto"),
     (["--target", "word", "--task", "regression"], "its target is not a number"),
     (["--target", "size", "--split", "time", "batch"], "--split time is for fit"),

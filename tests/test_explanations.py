@@ -30,7 +30,7 @@ from fdgnn import (
     explanations,
 )
 from fdgnn.datasets import make_cycles, make_motif_graphs, make_random_graphs
-from fdgnn.exceptions import GraphError, MissingDependencyError
+from fdgnn.exceptions import GraphError, MissingDependencyError, OutOfDomainWarning
 from fdgnn.explanations import Explanation
 from fdgnn.linear import KernelReadout, KernelRidge, Ridge, kernel_ridge
 
@@ -65,7 +65,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("kind", "n_outputs", "options"), CASES)
-def test_contributions_add_up_to_score_minus_base_score(kind, n_outputs, options):
+def test_attributions_add_up_to_score_minus_base_score(kind, n_outputs, options):
     model, targets, scores = fitted(kind, n_outputs, **options)
     # Rounding is relative to the readout's weights.
     weight = max(np.abs(n.readout.coef).sum() for n in model.estimators_)
@@ -94,7 +94,7 @@ def test_the_closed_form_is_the_integral_of_the_gradient():
         np.testing.assert_allclose(found.vertices, X @ gradient, atol=1e-5)
 
 
-def test_an_empty_pool_has_contributions_without_warning():
+def test_an_empty_pool_has_attributions_without_warning():
     """Without input and bias all states are zero: there tanh(a) / a is 1."""
     model = FDGNNClassifier(**SMALL | {"input_scaling": 0.0, "inter_layer_scaling": 0.0})
     model.fit(TRAINING, np.arange(80) % 2)
@@ -255,7 +255,7 @@ def test_the_mean_gradient_of_a_kernel_readout_is_the_integral_along_the_way(spa
     np.testing.assert_allclose((found * X).sum(axis=1), total.sum(axis=1), rtol=0, atol=1e-13)
 
 
-@pytest.mark.filterwarnings("ignore::fdgnn.exceptions.UnknownLabelWarning")
+@pytest.mark.filterwarnings("ignore::fdgnn.exceptions.FDGNNWarning")
 def test_what_one_base_model_cannot_take_the_others_explain(labeled):
     graphs, new = labeled
     reservoir = GraphReservoir(n_units=50, handle_unknown="ignore")
@@ -265,7 +265,11 @@ def test_what_one_base_model_cannot_take_the_others_explain(labeled):
     assert GraphReservoir in kinds, "this seed keeps the reservoir"
     assert WLCounts in kinds
     strange = [replace(new[0], labels=np.full(new[0].n_vertices, 77)), *new[1:4]]
-    found = explain(model, strange, target=1)
+    with pytest.warns(OutOfDomainWarning, match="1 of 4 graphs has nothing in common"):
+        found = explain(model, strange, target=1)
+    assert found[0].out_of_domain is not None
+    assert found[0].domain_distance == 1.0
+    assert "Out of domain" in found[0]._repr_html_()
     np.testing.assert_allclose([e.score for e in found], model.outputs(strange)[:, 0], rtol=1e-12)
     totals = [e.vertices.sum() + e.base_score for e in found]
     np.testing.assert_allclose(totals, [e.score for e in found], rtol=1e-9)
@@ -346,7 +350,7 @@ def test_a_graph_without_edges_has_no_edge_effects():
 
 
 def motif_ranks(motifs, label):
-    """Mean over graphs of one class of how well contributions rank the motif above the rest."""
+    """Mean over graphs of one class of how well attributions rank the motif above the rest."""
     options = {"motifs": motifs, "n_vertices": (10, 30), "return_mask": True}
     graphs, y, _ = make_motif_graphs(600, random_state=0, **options)
     new, truth, mask = make_motif_graphs(200, random_state=1, **options)
@@ -372,11 +376,11 @@ def test_counting_vertices_of_a_label_is_explained_by_them():
     train, new = make_random_graphs(600, random_state=0), make_random_graphs(200, random_state=1)
     model = FDGNNRegressor(n_estimators=10, effective_spectral_radius=0.5, random_state=0)
     assert model.fit(train, count(train)).score(new, count(new)) > 0.97
-    contributions = np.concatenate([e.vertices for e in explain(model, new)])
+    attributions = np.concatenate([e.vertices for e in explain(model, new)])
     counted = new.labels == 2
-    difference = contributions[counted].mean() - contributions[~counted].mean()
+    difference = attributions[counted].mean() - attributions[~counted].mean()
     assert 0.9 < difference < 1.1  # one such vertex more makes the count larger by one
-    assert roc_auc_score(counted, contributions) > 0.99
+    assert roc_auc_score(counted, attributions) > 0.99
 
 
 # ---------------------------------------------------------------------- drawn
@@ -400,7 +404,7 @@ def test_pictures_of_graphs(drawn, tmp_path, ending):
     above_mean = found.vertices - found.vertices.mean()
     np.testing.assert_allclose(points.get_array(), above_mean, rtol=0, atol=1e-12)
     assert -points.norm.vmin == points.norm.vmax == np.abs(points.get_array()).max()
-    assert ax.figure.axes[-1].get_ylabel() == "contribution relative to the graph's mean"
+    assert ax.figure.axes[-1].get_ylabel() == "attribution relative to the graph's mean"
     np.testing.assert_array_equal(ax.collections[-2].get_array(), found.edge_effects)
     assert len(ax.figure.axes) == 3  # the graph and two color bars
     assert ax.get_title().startswith(f"Score for class {found.target}: {found.score:.2f}")

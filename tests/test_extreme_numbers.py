@@ -61,7 +61,7 @@ def test_weights_next_to_nothing_are_refused(weight, solver):
 
 @pytest.mark.parametrize("weight", [1e76, 1e100, 1e307, -1e100])
 def test_weights_next_to_infinity_are_refused(weight):
-    expected = r"graph 1: an arc weight is -?1e\+\d+; numbers up to 1e\+75 are taken"
+    expected = r"graph 1: an arc weight is -?1e\+\d+; numbers up to 1e\+75 are accepted"
     with pytest.raises(GraphError, match=expected):
         as_batch([*rings(1.0)[:1], *rings(weight)[:1]])
 
@@ -82,7 +82,7 @@ def test_a_degree_next_to_nothing_is_refused(degree, solver):
 @pytest.mark.parametrize("name", ["degree", "input_scaling", "effective_spectral_radius", "alpha"])
 @pytest.mark.parametrize("value", [1e76, 1.7e308, 10**400])
 def test_parameters_next_to_infinity_are_refused(name, value):
-    with pytest.raises(ValueError, match=rf"{name}=.*: numbers up to 1e\+75 are taken"):
+    with pytest.raises(ValueError, match=rf"{name}=.*: numbers up to 1e\+75 are accepted"):
         FDGNNClassifier(**{name: value}).fit(GRAPHS, Y)
 
 
@@ -133,7 +133,7 @@ def test_limits_can_be_changed(monkeypatch):
     with limits.changed(FDGNN_MAX_NUMBER=1e200):
         assert len(as_batch(rings(1e100))) == 4
     monkeypatch.setenv("FDGNN_MAX_NUMBER", "0.5")
-    with pytest.raises(GraphError, match=r"numbers up to 0.5 are taken \(FDGNN_MAX_NUMBER\)"):
+    with pytest.raises(GraphError, match=r"numbers up to 0.5 are accepted \(FDGNN_MAX_NUMBER\)"):
         as_batch(rings(1.0))
     monkeypatch.setenv("FDGNN_MAX_NUMBER", "many")
     with pytest.raises(ValueError, match="FDGNN_MAX_NUMBER='many': expected a number, at least 0"):

@@ -17,7 +17,6 @@ from sklearn.metrics import roc_auc_score
 from fdgnn import load_model, read_graphs
 from fdgnn.cli import main
 from fdgnn.datasets import make_motif_graphs
-from fdgnn.evaluation.duplicates import duplicates_note
 from fdgnn.evaluation.molecules import (
     linear_model,
     morgan_counts,
@@ -26,9 +25,10 @@ from fdgnn.evaluation.molecules import (
 )
 from fdgnn.evaluation.record import BaselineScores, MetricScores, TargetScores
 from fdgnn.evaluation.scores import Baseline, baseline_note, target_scores
+from fdgnn.evaluation.splits import duplicates_note
 from fdgnn.folds import TEST, Split
 from fdgnn.graphs import GraphBatch
-from fdgnn.metrics import OF_CLASSES, Scoring, squared_error
+from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, Scoring, squared_error
 from fdgnn.selection.scoring import NestedPredictions
 from fdgnn.tasks import guess_task, one_target
 from fdgnn.training import TrainingOptions, train
@@ -160,7 +160,7 @@ def test_a_rare_class_is_ranked_and_cut(table):
     note = found.notes[0]
     assert note.startswith("class 1 has ")
     assert (
-        "ROC AUC chooses models, and the decision threshold is the one with the best F1 of that"
+        "ROC AUC selects models, and the decision threshold is the one with the best F1 of that"
         in note
     )
     assert found.protocol.threshold == "f1"
@@ -212,8 +212,8 @@ def test_time_is_kept_in_order(table):
     for given, words in (
         (["9/30/2019", "10/1/2010"], "'9/30/2019', is neither a number nor a date in ISO format"),
         (["2011-02-02", "2010"], "graph 1, '2010', is neither a number nor a date"),
-        (["3", "?", "4"], r"the time of graph 1, '\?', is no number"),
-        ([3.0, 4.0, np.inf], "the time of graph 2, inf, is no number"),
+        (["3", "?", "4"], r"the time of graph 1, '\?', is not a number"),
+        ([3.0, 4.0, np.inf], "the time of graph 2, inf, is not a number"),
         (["7", "7"], "all graphs have one time, 7; choose another split"),
     ):
         with pytest.raises(ValueError, match=words):
@@ -281,8 +281,8 @@ def test_duplicates_across_folds_are_counted(monkeypatch):
     assert note.startswith(start)
     near = int(note.removeprefix(start).split()[0])
     assert 12 <= near <= 46
-    assert note == f"{start}{near} have one that is at least nearly the same"
-    monkeypatch.setattr("fdgnn.evaluation.duplicates._MOST_COMPARED", 20)
+    assert note == f"{start}{near} have an exact or near duplicate"
+    monkeypatch.setattr("fdgnn.evaluation.splits._MOST_COMPARED", 20)
     assert " of 20 compared have" in duplicates_note(twice, labels, apart)
     assert duplicates_note(twice, labels, np.zeros(46, dtype=int)) is None
 
@@ -319,6 +319,20 @@ def test_the_standard_error_of_a_difference_is_that_of_its_mean():
     assert found.baselines[0].standard_error == pytest.approx(expected, rel=0.25)
 
 
+def test_the_standard_error_of_r2_where_most_targets_are_equal():
+    """Draws in which nearly all targets are equal have an R2 far below zero."""
+    rng = np.random.default_rng(0)
+    y = np.r_[np.zeros(28), 1, 2]
+    ours, theirs = rng.normal(scale=0.5, size=(2, 30))
+    targets = one_target(y, "regression")
+    tested = np.ones((1, 30), dtype=bool)
+    pair = [NestedPredictions(targets, tested, each[None, :, None]) for each in (ours, theirs)]
+    baseline = Baseline("other", "another", pair[1])
+    (found,) = target_scores(None, pair[0], OF_NUMBERS["r2"], [baseline])
+    expected = np.std((ours - y) ** 2 - (theirs - y) ** 2) / np.sqrt(30) / y.var()
+    assert found.baselines[0].standard_error == pytest.approx(expected, rel=0.25)
+
+
 # ---------------------------------------------------------------------- the command
 
 
@@ -329,7 +343,7 @@ def test_the_command_prints_all_of_it(molecules, run_fdgnn, tmp_path):
     assert run.exit_code == 0, run.output
     for words in (
         "nested cross-validation, scaffold split", "always the majority class",
-        "Morgan counts and logistic regression", "gradient boosting on descriptors",
+        "Morgan + logistic", "descriptors + boosting",
     ):  # fmt: skip
         assert words in run.output.splitlines()[0]
     rows = {line.split("  ")[0]: line for line in run.output.splitlines()}
@@ -338,7 +352,7 @@ def test_the_command_prints_all_of_it(molecules, run_fdgnn, tmp_path):
     assert "ROC AUC, standard error of the difference" in rows
     by_year = run_fdgnn("fit", molecules, "--target", "active", "-o", out, "--split", "time",
                         "year", "--json", "-q", "--force")  # fmt: skip
-    assert '"morgan": {"accuracy"' in by_year.output
+    assert '"name": "morgan"' in by_year.output
     assert '"split": "split by time (year)"' in by_year.output
     told = run_fdgnn("model", out)
     assert "nested cross-validation, split by time (year)" in " ".join(told.output.split())
@@ -350,7 +364,9 @@ def test_the_model_file_and_its_page_have_baseline_and_duplicates(molecules, run
     twice.write_text("\n".join([*lines, *lines[1:4]]) + "\n")
     words = ["--model", "wl", "--iterations", 2, "--json", "-q", "--report", page]
     run = run_fdgnn("fit", twice, "--target", "active", "-o", out, *words)
-    morgan = json.loads(run.output.splitlines()[0])["morgan"]
+    (target,) = json.loads(run.output.splitlines()[0])["evaluation"]["targets"]
+    (simple,) = [each for each in target["baselines"] if each["name"] == "morgan"]
+    morgan = {each["words"]: each["mean"] for each in simple["scores"]}
     model = load_model(out)
     found = model.evaluation_
     assert {m.words: found.baseline("morgan", m.metric).mean for m in found.metrics} == morgan
@@ -362,7 +378,7 @@ def test_the_model_file_and_its_page_have_baseline_and_duplicates(molecules, run
     assert note in told
     shown = page.read_text()
     assert note in shown
-    row = shown[shown.index("twice: Morgan counts and logistic regression") :]
+    row = shown[shown.index("twice: Morgan + logistic") :]
     assert f">{100 * morgan['accuracy']:.2f}\xa0±" in row[: row.index("</tr>")]
 
 
@@ -382,7 +398,7 @@ def test_rows_without_a_group_are_told(run_fdgnn, tmp_path):
     (["--split", "group"], "--split group needs a column: --split group COLUMN"),
     (["--split=time"], "--split time needs a column: --split time COLUMN"),
     (["--split", "family"], "--split 'family': expected random, scaffold, group COLUMN or time"),
-    (["--split", "group", "famly"], "no column 'famly' for `columns`; did you mean 'family'"),
+    (["--split", "group", "famly"], "no column 'famly' for --split; did you mean 'family'"),
     (["--split=group", "famly"], "did you mean 'family'"),
     (["--scoring", "rmse"], "--scoring rmse: for classes, expected one of accuracy"),
     (["--threshold", "r2"], "--threshold r2: expected one of accuracy, balanced_accuracy"),

@@ -112,7 +112,7 @@ def test_predictions_of_single_graphs_keep_the_gil(given):
 
     def compare(i):
         graph = find(i % 20)
-        return model.novelty(graph if given == "batch" else [graph])
+        return model.domain_distance(graph if given == "batch" else [graph])
 
     for answer in (predict, compare):
         answer(0)  # what is computed once is computed

@@ -1,4 +1,4 @@
-"""Explanations by groups: sums of contributions, scores without a group, planted rules found."""
+"""Explanations by groups: sums of attributions, scores without a group, planted rules found."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def names_of(smiles, *smarts):
 @pytest.mark.parametrize(
     "kind", [GraphClassifier("wl"), FDGNNClassifier(**SMALL), FDGNNRegressor(**SMALL)]
 )
-def test_contributions_add_up_and_effects_are_scores_without(kind):
+def test_attributions_add_up_and_effects_are_scores_without(kind):
     model = kind.fit(GRAPHS, Y)
     groups = [{"first": [0, 1], "last": [2]}, {"all but one": [0, 1]}]
     target = 0 if isinstance(model, FDGNNRegressor) else 1
@@ -63,7 +63,7 @@ def test_contributions_add_up_and_effects_are_scores_without(kind):
     ):
         assert [group.name for group in one.groups] == list(own)
         for group in one.groups:
-            assert group.contribution == pytest.approx(one.vertices[group.vertices].sum())
+            assert group.attribution == pytest.approx(one.vertices[group.vertices].sum())
             left = model.outputs([without_vertices(graph, group.vertices)])[0, 0]
             assert group.effect == pytest.approx(one.score - left, abs=1e-9)
         for v in (0, graph.n_vertices - 1):
@@ -74,7 +74,7 @@ def test_contributions_add_up_and_effects_are_scores_without(kind):
 def test_without_all_vertices_there_is_an_empty_graph(model):
     (one,) = explain(model, GRAPHS[:1], groups=[{"all": np.arange(GRAPHS[0].n_vertices)}])
     assert one.groups[0].effect == pytest.approx(one.score - one.base_score)
-    assert one.groups[0].contribution == pytest.approx(one.score - one.base_score)
+    assert one.groups[0].attribution == pytest.approx(one.score - one.base_score)
 
 
 def test_groups_of_one_of_several_targets():
@@ -321,19 +321,19 @@ def test_planted_atoms_are_found(name):
 def test_views_say_in_words_what_they_show(model):
     (one,) = explain(model, GRAPHS[:1], groups=[{"a": [0, 1], "b": [1, 2]}])
     added, alone, together = views_of(one, "atom")
-    assert added.what == "What each atom adds to the score"
+    assert added.what == "Attribution of each atom to the score"
     assert added.values.mean() == pytest.approx(0, abs=1e-12)
-    assert alone.what == "What the score loses without each atom"
+    assert alone.what == "Effect on the score of leaving out each atom"
     np.testing.assert_array_equal(alone.values, one.vertex_effects)
-    assert together.what == "What the score loses without each group"
+    assert together.what == "Effect on the score of leaving out each group"
     larger = max(one.groups, key=lambda group: abs(group.effect))
     assert together.colors.endswith(f"most of all without: {larger.name}")
     assert together.values[1] == larger.effect
     assert (together.values[3:] == 0).all()
     assert len(views_of(explain(model, GRAPHS[:1])[0])) == 1
     number = [view.what for view in views_of(replace(one, of_class=False))]
-    assert number[:2] == ["What each vertex adds to the value",
-                          "What the value loses without each vertex"]  # fmt: skip
+    assert number[:2] == ["Attribution of each vertex to the value",
+                          "Effect on the value of leaving out each vertex"]  # fmt: skip
 
 
 def test_graphs_are_drawn_once_for_each_view(model, tmp_path):
@@ -406,7 +406,7 @@ def test_groups_of_molecules_are_in_the_table_and_labels_also_of_rich_atoms(fold
         vertices = [r for r in own if r["vertex"]]
         symbols = [atom.GetSymbol() for atom in Chem.MolFromSmiles(smiles).GetAtoms()]
         assert [r["label"] for r in vertices] == symbols
-        assert all(r["effect"] and r["contribution"] for r in own)
+        assert all(r["effect"] and r["attribution"] for r in own)
         told = [(r["group"], r["vertices"]) for r in own if r["group"]]
         expected = molecule_groups(smiles)
         assert told == [(g.name, " ".join(map(str, g.vertices))) for g in expected]
@@ -449,7 +449,7 @@ def test_where_bonds_are_vertices_there_are_connected_parts_and_no_smarts():
     graphs = as_batch([Graph([[0, 1], [2, 2]], labels=["C", "C", "bond"])])
     (own,) = GroupChoice().of(graphs, [0], ["CC"])
     assert [group.vertices.tolist() for group in own] == [[0, 1, 2]]
-    with pytest.raises(ValueError, match="reads 2 atoms as 3 vertices, since bonds are vertices"):
+    with pytest.raises(ValueError, match="reads 2 atoms as 3 vertices, as bonds are also vertices"):
         GroupChoice(smarts=("C",)).of(graphs, [0], ["CC"])
 
 

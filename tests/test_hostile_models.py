@@ -222,7 +222,7 @@ def test_drawing_many_units_with_several_connections_is_refused():
     """Drawing scales by eigenvalues with signs, for which there is no such bound."""
     with (
         limits.changed(FDGNN_MAX_DENSE_UNITS=30),
-        pytest.raises(ValueError, match=r"\d+ neurons read each other by several connections"),
+        pytest.raises(ValueError, match=r"\d+ units read each other by several connections"),
     ):
         GraphReservoir(n_units=200, n_connections=2, random_state=0).fit(GRAPHS)
 

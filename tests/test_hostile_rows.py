@@ -108,7 +108,7 @@ def test_one_long_text_beside_many_short_ones(tmp_path, where):
     with memory_below(100 * MB):
         table = read_graphs(path, target="y", edge_labels="labels")
     assert list(rejected(table)) == [777]
-    assert "labels of up to 256 characters are taken (FDGNN_MAX_LABEL)" in rejected(table)[777]
+    assert "labels of up to 256 characters are accepted (FDGNN_MAX_LABEL)" in rejected(table)[777]
     assert table.y.dtype == "<U1"
 
 
@@ -184,7 +184,7 @@ def test_a_line_that_is_too_long_is_one_bad_row(tmp_path, name):
     with limits.changed(FDGNN_MAX_ROW_BYTES=1000):
         table = read_graphs(path, target="y")
     assert table.y.tolist() == [1, 2]
-    told = "its line is too long; rows of up to 1,000 bytes are taken (FDGNN_MAX_ROW_BYTES)"
+    told = "its line is too long; rows of up to 1,000 bytes are accepted (FDGNN_MAX_ROW_BYTES)"
     assert rejected(table) == {1: told}
 
 
@@ -316,7 +316,7 @@ def test_long_smiles_make_no_dense_matrix(tmp_path):
     path = tmp_path / "g.csv"
     path.write_text(f"smiles,y\nCCO,1\n{'C' * 50_000},2\nCCN,1\n")
     table = read_graphs(path, target="y")
-    told = "its SMILES has 50000 characters; SMILES of up to 5,000 characters are taken "
+    told = "its SMILES has 50000 characters; SMILES of up to 5,000 characters are accepted "
     assert rejected(table) == {1: f"{told}(FDGNN_MAX_SMILES)"}
 
 
@@ -364,7 +364,7 @@ def test_counts_of_mol_blocks(tmp_path):
     assert found == {
         1: "its counts line declares 999 atoms and 999 bonds, but its mol block has only 10 lines; "
         "write the file again",
-        2: "its counts line declares 30 atoms; graphs of up to 29 vertices are taken "
+        2: "its counts line declares 30 atoms; graphs of up to 29 vertices are accepted "
         "(FDGNN_MAX_VERTICES)",
     }
     with limits.changed(FDGNN_MAX_SMILES=29):
@@ -403,7 +403,7 @@ def test_a_packed_network_that_is_too_large(tmp_path):
         (tmp_path / f"{name}.graphml.gz").write_bytes(packed)
     with limits.changed(FDGNN_MAX_ROW_BYTES=1000):
         table = read_graphs(tmp_path)
-    told = "a.graphml.gz is too large; rows of up to 1,000 bytes are taken (FDGNN_MAX_ROW_BYTES)"
+    told = "a.graphml.gz is too large; rows of up to 1,000 bytes are accepted (FDGNN_MAX_ROW_BYTES)"
     assert rejected(table) == {0: told}
 
 

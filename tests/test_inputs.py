@@ -93,8 +93,12 @@ def test_batches_with_columns_for_different_labels_are_not_concatenated():
 
 
 def test_two_pairs_are_not_an_edge_index():
-    with pytest.raises(GraphError, match=r"two pairs.*numpy\.array\(edges\)\.T"):
-        as_batch([([(0, 1), (2, 3)], None)])
+    edges, told = [(0, 1), (2, 3)], r"two pairs.*numpy\.array\(edges\)\.T"
+    with pytest.raises(GraphError, match=rf"^edge_index is the list .* of {told}"):
+        Graph(edges)
+    with pytest.raises(GraphError, match=rf"^graph 1: edge_index is the list .* of {told}"):
+        as_batch([(TRIANGLE, None), (edges, None)])
+    assert Graph([(0, 1), (1, 0)]) == Graph([[0], [1]])
     assert as_batch([(np.array([(0, 1), (2, 3)]).T, None)])[0] == Graph([[0, 2], [1, 3]])
     assert as_batch([([[0, 1], [1, 2]], None)]).n_vertices == 3
     assert as_batch([([(0, 1), (1, 0)], None)]).n_arcs == 2  # the same both ways
@@ -142,17 +146,17 @@ def test_networkx_graphs_there_and_back():
     given.add_nodes_from([("a", {"kind": "C"}), ("b", {"kind": "O"}), ("c", {"kind": "C"})])
     given.add_edge("a", "c", label=1)
     given.add_edge("c", "b", label=2)
-    batch = as_batch([given, given], label_attribute="kind")
+    batch = as_batch([given, given])  # the only attribute of its nodes
     assert batch[0].vertex_names == ["a", "b", "c"]
     assert batch[[1]].vertex_names == (["a", "b", "c"],)
     back = batch.to_networkx()
     assert [set(graph) for graph in back] == [{"a", "b", "c"}] * 2
     assert back[0].nodes["b"] == {"label": "O"}
     assert back[0].edges["b", "c"] == {"label": 2}
-    assert as_batch(back, label_attribute="label")[0] == batch[0]
+    assert as_batch(back)[0] == batch[0]
     given.nodes["b"]["kind"] = None
-    with pytest.raises(GraphError, match="node 'b' has no attribute 'kind'; set it on every node"):
-        as_batch([given], label_attribute="kind")
+    with pytest.raises(GraphError, match="vertex 'b' has no attribute 'kind'; set it on all"):
+        as_batch([given])
     with pytest.raises(GraphError, match="2 vertex names for 3 vertices"):
         as_batch([Graph(TRIANGLE, 3, vertex_names=["a", "b"])])
 
@@ -164,9 +168,10 @@ def test_igraph_graphs():
     given.vs["name"] = ["a", "b", "c"]
     given.vs["kind"] = ["C", "N", "O"]
     given.es["weight"] = [1.5, 2.5]
-    with pytest.warns(UnusedDataWarning, match="'kind' of vertices.*'weight' of edges"):
+    given.vs["mass"] = [12.0, 14.0, 16.0]
+    with pytest.warns(UnusedDataWarning, match="^igraph graphs: attributes 'kind', 'mass' of vert"):
         as_batch([given])
-    found = as_batch([given], label_attribute="kind", weight_attribute="weight")
+    found = as_batch([given], vertex_attributes="kind")
     expected = Graph(
         [[0, 1], [1, 2]], labels=["C", "N", "O"], weights=[1.5, 2.5], vertex_names=["a", "b", "c"]
     )
@@ -175,7 +180,7 @@ def test_igraph_graphs():
     with pytest.raises(GraphError, match="a single graph was given"):
         as_batch(given)
     model = FDGNNClassifier(n_units=5, random_state=0).fit(
-        as_batch([given] * 4, label_attribute="kind", weight_attribute="weight"), [0, 1, 0, 1]
+        as_batch([given] * 4, vertex_attributes="kind"), [0, 1, 0, 1]
     )
     assert len(model.predict([given])) == 1  # by the model's names of attributes
 
@@ -193,7 +198,7 @@ def test_one_hot_edge_attributes_are_labels():
         warnings.simplefilter("error")
         batch = as_batch([pyg(edge_attr=one_hot)])
     assert batch[0].edge_labels.tolist() == [0, 0, 1, 1]
-    assert as_batch([pyg(edge_attr=one_hot)], edge_label_attribute="edge_attr")[0] == batch[0]
+    assert as_batch([pyg(edge_attr=one_hot)], edge_attribute="edge_attr")[0] == batch[0]
 
 
 def test_real_edge_attributes_are_weights_or_reported():
@@ -201,19 +206,18 @@ def test_real_edge_attributes_are_weights_or_reported():
         warnings.simplefilter("error")
         batch = as_batch([pyg(edge_attr=np.array([[0.5], [0.5], [2], [2]]))])
         assert batch[0].weights.tolist() == [0.5, 0.5, 2, 2]
-        as_batch([pyg(edge_attr=PATH.T / 2)], edge_label_attribute="")
-    real = np.array([[0.5, 1], [0.5, 1], [2, 3], [2, 3]])
-    with pytest.warns(UnusedDataWarning, match="'edge_attr' of edges.*bin the 2 numbers"):
-        as_batch([pyg(edge_attr=real)])
-    with pytest.raises(GraphError, match="bin them"):
-        as_batch([pyg(edge_attr=PATH.T / 2)], edge_label_attribute="edge_attr")
+        as_batch([pyg(edge_attr=PATH.T / 2)], edge_labels="ignore")
+    with pytest.raises(GraphError, match="entries of dtype float64, expected 2 integers per edge"):
+        as_batch([pyg(edge_attr=PATH.T / 4)], edge_labels="labels")
+    with pytest.raises(GraphError, match=r"'edge_attr' has shape \(4, 2\), so it has no column 2"):
+        as_batch([pyg(edge_attr=PATH.T / 2)], edge_attribute="edge_attr[2]")
 
 
 @pytest.mark.parametrize(
     ("values", "options"),
     [
-        (np.array([[1, 5], [1, 5], [2, 0], [2, 0]]), {"edge_label_attribute": "edge_attr"}),
-        (np.array([[1.0, 5], [1, 5], [2, 0], [2, 0]]), {"edge_label_attribute": "edge_attr"}),
+        (np.array([[0.5, 1], [0.5, 1], [2, 3], [2, 3]]), {"edge_attribute": "edge_attr[0]"}),
+        (np.array([[1.0, 5], [1, 5], [2, 0], [2, 0]]), {"edge_labels": "labels"}),
         (np.array([[1, 0], [0, 1], [0, 1], [0, 1]]), {"directed": True}),
         (np.array([0.5, 1.5, 2.5, 2.5]), {"directed": True}),
     ],
@@ -222,12 +226,76 @@ def test_what_a_warning_advises_works(values, options):
     with pytest.warns(UnusedDataWarning) as caught:
         as_batch([pyg(edge_attr=values)])
     name, value = next(iter(options.items()))
+    assert len(caught) == 1
     assert f"`{name}={value!r}`" in str(caught[0].message)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = as_batch([pyg(edge_attr=values)], **options)[0]
-        as_batch([pyg(edge_attr=values)], edge_label_attribute="")
+        as_batch([pyg(edge_attr=values)], edge_labels="ignore")
     assert found.edge_labels is not None or found.weights is not None
+
+
+def test_one_of_several_numbers_of_an_edge_in_a_table():
+    row = '{"edge_index": [[0, 1], [1, 2]], "edge_attr": [[0.5, 1.5], [2.5, 3.5]]}'
+    with pytest.warns(
+        UnusedDataWarning, match=r"`edge_attribute='edge_attr\[0\]'` reads the first"
+    ):
+        read_graphs(io.StringIO(row), format="jsonl")
+    for place, weights in ((0, [0.5, 2.5]), (1, [1.5, 3.5])):
+        table = read_graphs(io.StringIO(row), format="jsonl", edge_attribute=f"edge_attr[{place}]")
+        assert sorted(set(table.graphs.weights)) == weights
+        again = read_graphs(io.StringIO(row), format="jsonl", like=table.schema)
+        assert again.graphs[0] == table.graphs[0]
+    table = read_graphs(io.StringIO(row), format="jsonl", edge_attribute="edge_attr[2]")
+    assert "its edge_attr has shape (2, 2), so it has no column 2" in table.rejects[0].reason
+
+
+def test_further_columns_with_data_of_vertices_and_edges():
+    row = '{"edge_index": [[0], [1]], "place": [[0.5, 1], [2, 3]], "y": 1}'
+    with pytest.warns(UnusedDataWarning, match="'place' are not used: `vertex_attributes='place'`"):
+        read_graphs(io.StringIO(row), target="y", format="jsonl")
+    table = read_graphs(io.StringIO(row), target="y", format="jsonl", vertex_attributes="place")
+    assert table.graphs.features.tolist() == [[0.5, 1], [2, 3]]
+    again = read_graphs(io.StringIO(row), format="jsonl", like=table.schema)
+    assert again.graphs[0] == table.graphs[0]
+    edges = "graph,source,target,length\ng,a,b,0.5\ng,b,c,1.5"
+    with pytest.warns(UnusedDataWarning, match="'length' are not used: `edge_attribute='length'`"):
+        table = read_graphs(io.StringIO(edges))
+    assert table.graphs[0].vertex_names == ["a", "b", "c"]
+    weighted = read_graphs(io.StringIO(edges.replace("length", "weight")))
+    assert weighted.graphs.weights.tolist() == [0.5, 0.5, 1.5, 1.5]
+    named = read_graphs(io.StringIO(edges), edge_attribute="length")
+    assert named.graphs[0] == weighted.graphs[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "error", "message"),
+    [
+        (None, {}, TypeError, "expected a path, an open file, a data frame .*, got a NoneType"),
+        ([Graph(TRIANGLE)], {}, TypeError, "got a list; as_batch converts lists of graphs"),
+        ({"smiles": ["C"]}, {}, TypeError, "got a dict"),
+        (["C"], {"target": 1}, ValueError, "`target` has 1, expected the name of a column"),
+        (["C"], {"columns": 5}, ValueError, "`columns` has 5, expected the name of a column"),
+        (["C"], {"tarqet": "y"}, TypeError, "no option 'tarqet'; did you mean 'target'"),
+    ],
+)
+def test_inputs_and_options_of_a_wrong_type(given, options, error, message):
+    with pytest.raises(error, match=message):
+        read_graphs(given, **options)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([[1.0], [2.0, 3.0], [1.0]], "y has rows of different lengths"),
+        (np.array(["2020-01-01", "2020-01-02", "2020-01-03"], "datetime64[D]"), "are not numbers"),
+        ({"a": [1e200, 1.0, 2.0]}, "target 'a' has the number 1e.200; numbers up to"),
+        ([1.0, None, 2.0], r"y\[1\] is missing; leave such graphs out"),
+    ],
+)
+def test_targets_of_a_wrong_type(y, message):
+    with pytest.raises(ValueError, match=message):
+        FDGNNRegressor().fit(make_cycles([3, 4, 5]), y)
 
 
 def test_graphs_go_out_to_pyg():
@@ -263,12 +331,26 @@ class DGLGraph:
     def num_nodes(self):
         return 3
 
+    def is_multigraph(self):  # as networkx has it
+        return False
+
+
+def test_real_dgl_graphs():
+    try:
+        import dgl
+        import torch
+    except (ImportError, OSError) as error:
+        pytest.skip(f"DGL cannot be imported: {error}")
+    given = dgl.graph((PATH[0].tolist(), PATH[1].tolist()))
+    given.ndata["kind"], given.edata["w"] = torch.tensor([1, 2, 1]), torch.full((4,), 2.5)
+    assert as_batch([given])[0] == Graph(PATH, labels=[1, 2, 1], weights=[2.5] * 4)
+
 
 def test_dgl_graphs():
     given = DGLGraph({"feat": np.eye(3), "kind": np.array([1, 2, 1])}, {"w": np.full(4, 2.5)})
     with pytest.warns(UnusedDataWarning, match="'kind' of vertices"):
         assert as_batch([given])[0] == Graph(PATH, features=np.eye(3), weights=[2.5] * 4)
-    found = as_batch([given], label_attribute="kind")[0]
+    found = as_batch([given], vertex_attributes="kind")[0]
     assert found == Graph(PATH, labels=[1, 2, 1], weights=[2.5] * 4)
     bonds = DGLGraph({}, {"feat": np.array([[1, 0], [1, 0], [0, 1], [0, 1]])})
     assert as_batch([bonds])[0] == Graph(PATH, edge_labels=[0, 0, 1, 1])
@@ -278,6 +360,17 @@ def test_dgl_graphs():
 
 def test_stars_and_cycles_are_unequal():
     assert make_stars([4])[0] != make_cycles([4])[0]
+
+
+@pytest.mark.parametrize("name", ["label", "weight"])
+def test_an_attribute_that_some_edges_lack(name):
+    nx = pytest.importorskip("networkx")
+    given = nx.Graph([("a", "b"), ("b", "c")])
+    given.edges["a", "b"][name] = 2
+    with pytest.warns(UnusedDataWarning, match=f"'{name}' are not used: some edges have none"):
+        batch = as_batch([given])
+    assert batch.weights is batch.edge_labels is None
+    as_batch([given], edge_labels="ignore")  # without a warning
 
 
 # ---------------------------------------------------------------------- targets
@@ -312,7 +405,7 @@ def test_censored_targets(options):
     with pytest.warns(FDGNNWarning, match="2 of 4 targets are censored, such as >1995; left out"):
         y, rejects = column(*cells, **options)
     assert y == [1.5, 2.0]
-    assert rejects[0].startswith("its target is censored (>1995); `censored='bound'` takes")
+    assert rejects[0] == "its target is censored (>1995)"
     with pytest.warns(FDGNNWarning, match="their bounds are taken as the values"):
         assert column(*cells, censored="bound", **options) == ([1.5, 1995.0, 2.0, 0.1], [])
     with pytest.raises(DatasetFormatError, match="2 of 4 targets are censored, such as >1995"):
@@ -323,6 +416,12 @@ def test_censored_targets(options):
 
 def test_classes_may_look_like_bounds():
     assert column("<5", ">5", "<5") == (["<5", ">5", "<5"], [])
+
+
+def test_most_targets_may_be_censored():
+    with pytest.warns(FDGNNWarning, match="4 of 6 targets are censored"):
+        y, rejects = column(">9", ">9", "1.5", ">9", "2", ">9")
+    assert (y, len(rejects)) == ([1.5, 2.0], 4)
 
 
 def test_one_censored_value_of_several_targets_is_missing():
@@ -340,7 +439,7 @@ def test_nullable_integers_of_pandas():
     assert model.classes_.dtype == np.int64
     plain = clone(model).fit(graphs, y)
     assert model.predict(graphs).tolist() == plain.predict(graphs).tolist()
-    with pytest.raises(ValueError, match=r"y\[0\] is missing"):
+    with pytest.raises(ValueError, match=r"y\[0\] is NaN"):
         FDGNNClassifier().fit(graphs, given.where(given > given[0]))
 
 

@@ -148,3 +148,39 @@ def test_a_flag_interrupts_only_threads_that_watch_it(large):
         ending = pool.submit(WORK["spectral_radii"], large)
         assert WORK["spectral_radii"](large) > 1
         assert isinstance(ending.exception(), RuntimeError)
+
+
+# The main thread waits for a lock, as pools do for their workers, and the system hands the signal
+# to another thread. Without a signal of its own, the main thread would wait forever.
+ELSEWHERE = """
+import signal, sys, threading, time
+from fdgnn.cli.app import _interruptible
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells ignore it for jobs in background
+idle = threading.Thread(target=time.sleep, args=(600,), daemon=True)
+idle.start()
+
+def deliver():
+    time.sleep(0.3)  # until the main thread waits
+    signal.pthread_kill(idle.ident, getattr(signal, sys.argv[1]))
+
+lock = threading.Lock()
+lock.acquire()
+with _interruptible():
+    threading.Thread(target=deliver, daemon=True).start()
+    try:
+        lock.acquire()
+    except KeyboardInterrupt as error:
+        print(type(error).__name__, flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals there have no threads")
+@pytest.mark.parametrize(
+    ("name", "raised"), [("SIGINT", "KeyboardInterrupt"), ("SIGTERM", "_Terminated")]
+)
+def test_a_signal_that_another_thread_gets_reaches_the_main_thread(name, raised):
+    run = subprocess.run(
+        [sys.executable, "-c", ELSEWHERE, name], capture_output=True, text=True, timeout=60
+    )
+    assert (run.stdout, run.returncode) == (f"{raised}\n", 0), run.stderr

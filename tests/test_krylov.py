@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from fdgnn import limits
 from fdgnn.exceptions import ConvergenceWarning
 from fdgnn.linear import KernelRidge, Ridge, krylov, path
-from fdgnn.linear.krylov import PREDICTION_TOLERANCE, READOUT_TOLERANCE
+from fdgnn.linear.krylov import PREDICTION_TOLERANCE, READOUT_TOLERANCE, SEARCH_TOLERANCE
 from fdgnn.linear.products import SymmetricMatrix, product_panels
 
 ALPHAS = np.array([1e-3, 1e-2, 0.1, 1.0, 10.0])
@@ -180,13 +180,60 @@ def test_systems_that_are_solved_in_turns_are_those_that_are_solved_together(rec
 def test_alphas_share_the_steps(monkeypatch):
     X, Y, _ = problem()
     steps, step = [], krylov.Lanczos.step
-    monkeypatch.setattr(krylov.Lanczos, "step", lambda self: steps.append(1) or step(self))
+    monkeypatch.setattr(
+        krylov.Lanczos, "step", lambda self, apply: steps.append(1) or step(self, apply)
+    )
     KernelRidge().solve(X, Y, ALPHAS[:1], nested(90))
     alone = len(steps)
     found = KernelRidge().solve(X, Y, ALPHAS, nested(90))
     assert len(steps) == 2 * alone
     found.readout(ALPHAS[-1])
     assert len(steps) == 2 * alone  # read off the space that is there
+
+
+def squared_errors(Y, folds):
+    """Scores of rows: minus the mean squared error of each output as a target."""
+    return lambda rows, predictions: np.array(
+        [
+            -((p - Y) ** 2)[f >= 0].mean(axis=0)
+            for f, p in zip(folds[rows], predictions, strict=True)
+        ]
+    )
+
+
+@pytest.mark.parametrize("rounding", [None, 1.0])  # with 1.0, products in float32 never suffice
+@pytest.mark.parametrize("recipe", [Ridge(), KernelRidge()])
+def test_with_a_score_a_row_ends_a_decade_below_its_best_alpha(recipe, rounding, monkeypatch):
+    if rounding:
+        monkeypatch.setattr("fdgnn.linear.products._ROUNDING", rounding)
+    X, Y, _ = problem(q=2)
+    Y += np.random.default_rng(1).normal(scale=20, size=Y.shape)
+    alphas, folds = np.array([1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0]), nested(90)
+    score = squared_errors(Y, folds)
+    every = recipe.solve(X, Y, alphas, folds).predictions
+    found = recipe.solve(X, Y, alphas, folds, score=score).predictions
+    left_out = 0
+    for row in range(len(folds)):
+        scores = np.array([score([row], each)[0] for each in every[[row]].swapaxes(0, 1)])
+        least = alphas[scores.argmax(axis=0)].min() / 10 * (1 - 1e-6)
+        tried = alphas >= least
+        assert np.isnan(found[row, ~tried]).all()
+        off = np.sqrt(np.nanmean((found[row, tried] - every[row, tried]) ** 2, axis=1))
+        assert (off <= 2 * SEARCH_TOLERANCE * Y.std(axis=0)).all()
+        alone = recipe.solve(X, Y, alphas, folds[[row]], score=squared_errors(Y, folds[[row]]))
+        np.testing.assert_array_equal(np.isnan(alone.predictions[0]), np.isnan(found[row]))
+        left_out += (~tried).sum()
+    assert left_out  # else this test shows nothing
+
+
+def test_the_best_alpha_of_a_search_is_solved_to_the_tolerance_of_predictions():
+    X, Y, _ = problem(q=1)
+    alphas, folds = np.array([0.01, 0.03]), nested(90)[-1:]
+    scores = iter([0.0, 1.0])  # the smaller one is better
+    wanted = check(KernelRidge(), X, Y, alphas, folds, slack=2.0).predictions
+    found = KernelRidge().solve(X, Y, alphas, folds, score=lambda *_: np.array([[next(scores)]]))
+    found = found.predictions
+    assert abs(found - wanted).max() <= 2 * PREDICTION_TOLERANCE * Y.std()
 
 
 def test_what_single_precision_rounds_too_much_is_solved_in_double(monkeypatch):

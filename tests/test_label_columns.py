@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from fdgnn import FDGNNClassifier, Graph, GraphClassifier, as_batch, load_model, save_model
+from fdgnn import (
+    AutoGraphClassifier,
+    FDGNNClassifier,
+    Graph,
+    GraphClassifier,
+    PairCounts,
+    WLCounts,
+    as_batch,
+    load_model,
+    save_model,
+    substructures,
+)
 from fdgnn.exceptions import GraphError
 
 EDGE = [[0], [1]]
@@ -23,7 +34,7 @@ def by_hand(labels, known, start=0.0):
 
 GRAPHS = [both(["a", "b"] if i % 2 else ["c", "b"], i / 7) for i in range(12)]
 Y = np.arange(12) % 2
-MODELS = [FDGNNClassifier(random_state=0), GraphClassifier("wl")]
+MODELS = [FDGNNClassifier(random_state=0), GraphClassifier("wl", random_state=0)]
 
 
 def test_columns_follow_the_features():
@@ -33,6 +44,51 @@ def test_columns_follow_the_features():
     assert batch.labels is None
     assert batch.schema.label_columns == ("a", "b", "d")
     assert as_batch([both([3, 1]), both([2, 1])]).schema.label_columns == (1, 2, 3)
+
+
+@pytest.mark.parametrize("encoder", [WLCounts, PairCounts])
+def test_labels_alone_are_those_of_graphs_without_features(encoder):
+    plain = [Graph(g.edge_index, labels=g.labels) for g in GRAPHS]
+    X = encoder(vertices="labels").fit_transform(as_batch(GRAPHS))
+    expected = encoder().fit_transform(as_batch(plain))
+    np.testing.assert_array_equal((X @ X.T).toarray(), (expected @ expected.T).toarray())
+
+
+def planted(rng, n_graphs, by_features):
+    """Graphs whose class is in the features of their vertices, or else in the labels."""
+    graphs, y = [], np.arange(n_graphs) % 2
+    for label in y:
+        n = 8
+        edges = [range(n - 1), range(1, n)]
+        labels, features = rng.integers(3, size=n), rng.normal(size=(n, 3))
+        if by_features:
+            features[:, 1] += 1.5 * label
+        else:
+            labels[:3] = label
+        graphs.append(Graph(edges, labels=labels, features=features))
+    return graphs, y
+
+
+@pytest.mark.parametrize("by_features", [False, True])
+def test_the_ensemble_finds_what_is_in_labels_or_in_features(by_features, tmp_path):
+    graphs, y = planted(np.random.default_rng(0), 300, by_features)
+    model = AutoGraphClassifier(random_state=0).fit(graphs[:150], y[:150])
+    names = [fitted.name for fitted in model.estimators_]
+    assert any("labels and features" in name for name in names) or not by_features
+    assert model.score(graphs[150:], y[150:]) > 0.85
+    save_model(model, tmp_path / "m.fdgnn")
+    loaded = load_model(tmp_path / "m.fdgnn")
+    np.testing.assert_array_equal(loaded.outputs(graphs[150:]), model.outputs(graphs[150:]))
+    without = [Graph(g.edge_index, labels=g.labels) for g in graphs]
+    of_labels = AutoGraphClassifier(random_state=0).fit(without[:150], y[:150])
+    assert (of_labels.score(without[150:], y[150:]) < 0.65) == by_features
+
+
+def test_labels_beside_features_have_their_names_in_substructures():
+    graphs, y = planted(np.random.default_rng(0), 60, by_features=False)
+    model = GraphClassifier(WLCounts(n_iterations=0, vertices="labels"), random_state=0)
+    found = substructures(model.fit(graphs, y), graphs)
+    assert {one.words for one in found} == {"label 0", "label 1", "label 2"}
 
 
 @pytest.mark.parametrize("kind", MODELS, ids=["reservoir", "wl"])
@@ -71,8 +127,7 @@ def test_networkx_attributes_of_both_kinds():
         return made
 
     networks = [network(graph) for graph in GRAPHS]
-    names = {"label_attribute": "kind", "feature_attributes": ["size", "mass"]}
-    batch = as_batch(networks, **names)
+    batch = as_batch(networks, vertex_attributes=["size", "mass", "kind"])
     np.testing.assert_array_equal(batch.features, as_batch(GRAPHS).features)
     model = FDGNNClassifier(random_state=0).fit(batch, Y)
     np.testing.assert_array_equal(model.outputs(networks[:1]), model.outputs(batch[:1]))

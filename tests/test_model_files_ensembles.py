@@ -644,10 +644,9 @@ def replaced(content, name, *changes):
     return with_arrays(content, **{name: changed})
 
 
-@pytest.mark.parametrize("name", ["1.coef.columns", "0.examples.columns"])
-def test_columns_that_do_not_exist(content, file, name):
+def test_columns_that_do_not_exist(content, file):
+    name, P = "1.coef.columns", 2**18
     columns = array_of(content, name)
-    P = 2**18 if name == "1.coef.columns" else 64
     for changes in [
         [(0, -1)], [(-1, P)], [(-1, BIG)], [(0, -(2**31))], [(1, columns[0])], [(0, columns[1])],
         [(0, columns[-1]), (-1, columns[0])],
@@ -667,13 +666,17 @@ def test_training_graphs_that_do_not_exist(content, file, number):
     ):  # fmt: skip
         refused(replaced(content, f"{number}.examples.indptr", *changes), file)
     indices = f"{number}.examples.indices"
-    for changes in ([(0, 2**16 - 1)], [(1, array_of(content, indices)[0])]):
-        refused(replaced(content, indices, *changes), file)
+    values, codes = (array_of(content, f"{indices}.{name}") for name in ("values", "codes"))
+    for changes in ([(0, np.iinfo(codes.dtype).max)], [(1, codes[0])]):
+        refused(replaced(content, f"{indices}.codes", *changes), file)
+    for changes in ([(0, -1)], [(-1, 2**20)], [(-1, BIG)], [(0, -(2**31))], [(0, values[-1])]):
+        refused(replaced(content, f"{indices}.values", *changes), file)
     for name, value in ((f"{number}.sharpness", 0.0), (f"{number}.sharpness", -1.0)):
         refused(replaced(content, name, (0, value)), file)
-    # as numbers of 32 bits, which need no list of columns
-    long = array_of(content, f"{number}.examples.columns")[array_of(content, indices)]
-    without = with_arrays(content, **{indices: long, f"{number}.examples.columns": None})
+    # as numbers of 32 bits, which need no codes
+    long = values[codes]
+    none = {f"{indices}.values": None, f"{indices}.codes": None}
+    without = with_arrays(content, **{indices: long}, **none)
     file.write_bytes(without)
     assert load_model(file).outputs(NEW).shape == (9, 3)
     for value in (-1, 2**20, BIG, -(2**31)):

@@ -12,8 +12,7 @@ from commands import assert_one_clear_line, fdgnn
 from fdgnn import as_batch, load_model, read_graphs
 from fdgnn.datasets import iter_graphs, make_random_graphs
 from fdgnn.encoders import EncoderUnion, GraphReservoir, WLCounts
-from fdgnn.prediction.predictor import Predictor
-from fdgnn.prediction.rows import predict_rows
+from fdgnn.prediction.predictor import Predictor, predict_rows
 from strategies import assert_same
 
 # Reservoirs of an ensemble have fixed parameters; some small graphs converge slowly.
@@ -114,8 +113,8 @@ def test_predict_and_explain_with_each_model(data, models, name, tmp_path):
     why = fdgnn("explain", path, data, "-o", tmp_path / "why.jsonl", "--row", 0, "--of", "yes")
     assert why.returncode == 0, why.stderr
     found = json.loads((tmp_path / "why.jsonl").read_text())
-    assert found["score"] == pytest.approx(model.decision_function(graphs[:1])[0])
-    assert sum(found["vertices"]) == pytest.approx(found["score"] - found["base_score"], abs=1e-6)
+    assert found["score"] == pytest.approx(model.decision_function(graphs[:1])[0], abs=1e-3)
+    assert sum(found["vertices"]) == pytest.approx(found["score"] - found["base_score"], abs=1e-3)
 
 
 # ---------------------------------------------------------------------- labels that are new
@@ -138,8 +137,8 @@ def test_unknown_labels_are_taken_and_the_number_of_rows_is_reported_once(
     assert run.returncode == 0, run.stderr
     told = [line for line in run.stderr.splitlines() if "not seen during fit" in line]
     assert told == [
-        "2 of these 6 rows have labels or descriptors that were not seen during fit; the "
-        "model knows nothing about these, so its answers rest on the rest of the graph"
+        "2 of these 6 rows have labels or graph-level features that were not seen during fit; the "
+        "model ignores these, and predicts from the rest of the graph"
     ]
     summary = json.loads(run.stdout)
     assert (summary["predicted"], summary["unknown_labels"], summary["rejected"]) == (6, 2, 0)

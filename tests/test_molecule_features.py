@@ -12,11 +12,14 @@ pytest.importorskip("rdkit")
 from rdkit import Chem
 from rdkit.Chem import Descriptors, rdMolDescriptors
 
+from commands import fdgnn
 from fdgnn import (
+    AutoGraphRegressor,
     EncoderUnion,
     Graph,
     GraphClassifier,
     GraphRegressor,
+    KernelRidge,
     MoleculeDescriptors,
     PairCounts,
     WLCounts,
@@ -27,8 +30,14 @@ from fdgnn import (
     save_model,
     substructures,
 )
+from fdgnn.encoders import GraphKind
 from fdgnn.exceptions import FDGNNWarning, GraphError, UnknownLabelWarning
+from fdgnn.fitting import BaseModel, FitTask, fit_model
 from fdgnn.graphs.smiles import descriptor_names
+from fdgnn.linear.kernel_ridge import DESCRIPTOR_WEIGHTS
+from fdgnn.metrics import squared_error
+from fdgnn.seeds import seed_sequence
+from fdgnn.targets import read_targets
 
 SMILES = [
     "CCO", "CC(=O)O", "c1ccccc1", "CCN", "C1CCNCC1", "CC(=O)Nc1ccc(O)cc1", "ClCCl", "CCCCCC",
@@ -189,6 +198,93 @@ def test_descriptors_come_last_in_a_union(table):
     encoders = [("descriptors", MoleculeDescriptors()), ("wl", WLCounts(1))]
     with pytest.raises(ValueError, match="list them last"):
         GraphRegressor(EncoderUnion(encoders)).fit(*table)
+
+
+def weighted_kernel(model, X, weight):
+    """The kernel of union features computed by its definition."""
+    readout = model.estimators_[0].readout
+    features = model.estimators_[0].features(as_batch(X)).toarray()
+    kernels = []
+    for part in np.split(features, [readout.starts[1]], axis=1):
+        distances = ((part[:, None] - part) ** 2).sum(axis=2)
+        kernels.append(np.exp(-distances / distances.mean()))
+    return (1 - weight) * kernels[0] + weight * kernels[1]
+
+
+@pytest.mark.parametrize("weight", [0.25, 0.75])
+def test_the_weight_of_descriptors_is_that_of_their_kernel(table, weight, tmp_path):
+    X, y = table
+    model = GraphRegressor(union(), KernelRidge(1e-3, descriptor_weight=weight)).fit(X, y)
+    K = weighted_kernel(model, X, weight)
+    n = len(y)
+    system = np.block(
+        [[K + 1e-3 * np.eye(n), np.ones((n, 1))], [np.ones((1, n)), np.zeros((1, 1))]]
+    )
+    dual = np.linalg.solve(system, [*y, 0.0])
+    np.testing.assert_allclose(model.predict(X), K @ dual[:n] + dual[n], atol=1e-6)
+    save_model(model, tmp_path / "model.fdgnn")
+    np.testing.assert_array_equal(load_model(tmp_path / "model.fdgnn").predict(X), model.predict(X))
+    one = explain(model, X[:1])[0]
+    total = one.vertices.sum() + sum(one.descriptors.values())
+    np.testing.assert_allclose(total, one.score - one.base_score, atol=1e-8)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_the_weight_of_descriptors_is_chosen_by_out_of_fold_error(table, rows):
+    X, y = table
+    graphs = as_batch(X)
+    targets = read_targets(y, graphs, classify=False)
+    folds = np.stack([(np.arange(len(y)) * (row + 2)) % 5 for row in range(rows)])
+    folds[:-1, ::4] = -1
+    task = FitTask(targets, folds, squared_error)
+    given, found = [], None
+    for weight in (*DESCRIPTOR_WEIGHTS, "cv"):
+        readout = KernelRidge(descriptor_weight=weight)
+        found = fit_model(BaseModel("", union(), readout, (seed_sequence(0),)), graphs, task)
+        given.append(found)
+    assert found is not None
+    for row in range(rows):
+        errors = [-fit.choice.scores.validation[row].max() for fit in given]
+        assert errors[-1] == min(errors[:-1])
+        best = given[int(np.argmin(errors[:-1]))]
+        np.testing.assert_array_equal(found.choice.predictions[row], best.choice.predictions[row])
+    assert found.alpha == best.alpha
+    assert found.fitted[0].readout.shares == best.fitted[0].readout.shares
+
+
+def test_which_descriptors_the_ensemble_reads(table, tmp_path):
+    X, y = table
+    X, y = X * 3, np.tile(y, 3)
+    for which, n in (("fast", 121), ("all", len(descriptor_names("all"))), (None, 0)):
+        model = AutoGraphRegressor(descriptors=which, random_state=0)
+        bases = model._base_models(GraphKind.of(as_batch(X)), len(X), seed_sequence(0))
+        inner = [dict(b.encoder.named_encoders).get("descriptors") for b in bases]
+        assert [one.descriptors for one in inner if one is not None] == ([which] if which else [])
+        model = GraphRegressor(MoleculeDescriptors(which)).fit(X, y) if n else model.fit(X, y)
+        save_model(model, tmp_path / "model.fdgnn")
+        loaded = load_model(tmp_path / "model.fdgnn")
+        np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    with pytest.raises(ValueError, match='descriptors="all" has no effect: the graphs do not come'):
+        AutoGraphRegressor(descriptors="all").fit([Graph([[0], [1]])] * 8, range(8))
+    with pytest.raises(ValueError, match="descriptors=None has no effect on a list of candidates"):
+        AutoGraphRegressor([("wl", "wl", "rbf")], descriptors=None).fit(X, y)
+
+
+def test_descriptors_of_the_ensemble_on_the_command_line(table, tmp_path):
+    X, y = table
+    path, model = tmp_path / "m.csv", tmp_path / "m.fdgnn"
+    rows = [f"{smiles},{value}" for smiles, value in zip(X * 2, [*y, *(y + 0.01)], strict=True)]
+    path.write_text("smiles,y\n" + "\n".join(rows) + "\n")
+    words = ("fit", path, "--target", "y", "--task", "regression", "-o", model, "-q", "--force")
+    for which in ("all", "none"):
+        run = fdgnn(*words, "--molecule-descriptors", which)
+        assert run.returncode == 0, run.stderr
+        fitted = load_model(model)
+        assert fitted.descriptors == (None if which == "none" else which)
+        np.testing.assert_array_equal(fitted.predict(X[:3]), fitted.predict(as_batch(X[:3])))
+    run = fdgnn(*words, "--model", "wl", "--molecule-descriptors", "all")
+    assert run.returncode != 0
+    assert "molecule-descriptors" in run.stderr
 
 
 def test_descriptors_alone_classify(table):

@@ -192,7 +192,7 @@ def test_predictions_are_shown_with_neighbors_ids_smiles_and_kept_columns(folder
 def test_a_molecule_of_which_nothing_is_known_has_no_prediction(folder):
     rows, said = predicted(folder, "--coverage", 0.8)
     assert [rows[2][name] for name in ("prediction", "score", "low", "high")] == [""] * 4
-    assert rows[2]["novelty"] == "1.0"
+    assert rows[2]["domain_distance"] == "1.0"
     assert "none of its substructures" in rows[2]["out_of_domain"]
     assert "1 of these 2 rows has nothing in common with the training graphs" in said
     assert rows[0]["prediction"]

@@ -131,7 +131,7 @@ def test_what_kernels_find_is_kept_with_the_batch_and_the_model(called):
 def test_our_own_graphs_are_not_asked_what_else_they_could_be(monkeypatch):
     graphs, y = make_motif_graphs(40, random_state=0)
     model = FDGNNClassifier(n_units=10, random_state=0).fit(graphs, y)
-    for name in ("is_molecule", "is_networkx", "warn_unused_attributes"):
+    for name in ("is_molecule", "is_adjacency", "read_raw"):
         monkeypatch.setattr(converters, name, refused)
     assert model.predict([graphs[0]]) == model.predict(graphs[:1])
 

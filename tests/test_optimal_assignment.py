@@ -40,7 +40,7 @@ def our_kernel(graphs, height, **options):
 def test_it_is_the_kernel_of_grakel(graphs, height):
     """GraKeL's `n_iter` refinements come after the labels themselves, as our rounds do."""
     grakels = pytest.importorskip("grakel.kernels").WeisfeilerLehmanOptimalAssignment
-    from fdgnn.evaluation.baselines.graph_kernels import as_grakel
+    from fdgnn.evaluation.baselines.pipelines import as_grakel
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -50,7 +50,7 @@ def test_it_is_the_kernel_of_grakel(graphs, height):
 
 def test_new_graphs_have_the_same_products_in_grakel(graphs):
     grakels = pytest.importorskip("grakel.kernels").WeisfeilerLehmanOptimalAssignment
-    from fdgnn.evaluation.baselines.graph_kernels import as_grakel
+    from fdgnn.evaluation.baselines.pipelines import as_grakel
 
     old, new = as_batch(graphs[:30]), as_batch(graphs[30:])
     encoder = WLCounts(n_iterations=3, n_features=None).fit(old)

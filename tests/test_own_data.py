@@ -65,9 +65,11 @@ def test_fit_tells_what_one_should_know(fitted):
     model, facts, told = fitted
     assert facts["task"] == "classification"
     assert facts["graphs"] == 57
-    assert facts["baseline"] == pytest.approx(0.5, abs=0.03)
-    assert facts["baseline"] < facts["wl_ceiling"] <= 1
-    assert 0 <= facts["score"] <= facts["wl_ceiling"] + 1e-9
+    (target,) = facts["evaluation"]["targets"]
+    (constant,) = [each for each in target["baselines"] if each["name"] == "constant"]
+    assert constant["scores"][0]["mean"] == pytest.approx(0.5, abs=0.03)
+    assert constant["scores"][0]["mean"] < target["wl_ceiling"] <= 1
+    assert 0 <= facts["score"] == target["scores"][0]["mean"] <= target["wl_ceiling"] + 1e-9
     assert "3 of 60 rows rejected" in told
     rejects = read_csv(model.with_name("model.fdgnn.rejects.csv"))
     assert [(int(r["row"]), r["id"]) for r in rejects] == [(5, "g5"), (20, "g20"), (41, "g41")]
@@ -138,7 +140,7 @@ def test_regression_is_recognized(table, tmp_path):
     assert run.returncode == 0, run.stderr
     assert json.loads(run.stdout)["task"] == "regression"
     predicted = fdgnn("predict", tmp_path / "m.fdgnn", table, "-q").stdout.splitlines()
-    assert predicted[0] == "row,prediction,score,novelty,out_of_domain,warning,error"
+    assert predicted[0] == "row,prediction,score,domain_distance,out_of_domain,warning,error"
     assert isinstance(float(predicted[1].split(",")[1]), float)
 
 

@@ -29,12 +29,17 @@ from fdgnn.datasets import make_motif_graphs, make_random_graphs, make_stars
 from fdgnn.encoders import Encoder
 from fdgnn.exceptions import ConvergenceWarning, MissingDependencyError
 from fdgnn.html.collect import report_data
-from fdgnn.plot import plot_contributions, plot_convergence, plot_embedding, plot_stability
+from fdgnn.plot import plot_convergence, plot_embedding, plot_stability
 
 pytest.importorskip("matplotlib")
 
 GRAPHS, Y = make_motif_graphs(40, random_state=0)
 SMALL = {"n_layers": 2, "n_units": 12, "effective_spectral_radius": 0.5, "random_state": 0}
+
+
+def plot_attributions(model, graph, *, target=None, labels=None, ax=None):
+    """Draw an explanation, as `examples/molecules.py` does."""
+    return draw_explanation(graph, explain(model, [graph], target=target)[0], ax=ax, labels=labels)
 
 
 def search():
@@ -100,12 +105,10 @@ def test_plots_take_every_model_any_graphs_and_given_axes(plot, model, ax):
 def test_models_must_be_fitted(plot, kind):
     with pytest.raises(NotFittedError, match="not fitted yet"):
         plot(MODELS[kind](), GRAPHS)
-    with pytest.raises(NotFittedError, match="not fitted yet"):
-        plot_contributions(MODELS[kind](), GRAPHS[0])
 
 
 def test_what_is_no_model_is_refused():
-    for plot in (plot_convergence, plot_embedding, plot_stability, plot_contributions):
+    for plot in (plot_convergence, plot_embedding, plot_stability):
         with pytest.raises(TypeError, match="got a RidgeClassifier"):
             plot(RidgeClassifier(), GRAPHS)
 
@@ -130,7 +133,7 @@ def test_other_encoders_are_plotted_as_far_as_they_can_be(ax):
     model = GraphClassifier(Degrees()).fit(GRAPHS, Y)
     drawn(plot_embedding(model, GRAPHS, Y, ax=ax))
     drawn(plot_embedding(Degrees().fit(GRAPHS), GRAPHS))
-    drawn(plot_contributions(model, GRAPHS[0]))
+    drawn(plot_attributions(model, GRAPHS[0]))
     for plot in (plot_convergence, plot_stability):
         with pytest.raises(TypeError, match="a Degrees, which has no states to converge"):
             plot(model, GRAPHS)
@@ -144,7 +147,7 @@ def test_ensembles_and_wl_features_are_plotted_as_far_as_they_can_be(ax, model):
     graphs = make_random_graphs(30, random_state=0)
     model = clone(model).fit(graphs, np.arange(30) % 2)
     drawn(plot_embedding(model, graphs, np.arange(30) % 2, ax=ax))
-    drawn(plot_contributions(model, graphs[0]))
+    drawn(plot_attributions(model, graphs[0]))
     kinds = {each.encoder.kind for each in model.estimators_}
     for plot in (plot_convergence, plot_stability):
         if kinds & {"reservoir", "union"}:
@@ -252,7 +255,7 @@ def test_names_with_dollars_are_shown_letter_by_letter(ax, tmp_path):
         assert (shown in names.tolist(), formula) == (True, False)
     drawn(ax)
     graph = Graph([[0, 1], [1, 2]])
-    drawn(plot_contributions(model, graph, target=NO_FORMULA))
+    drawn(plot_attributions(model, graph, target=NO_FORMULA))
     draw_explanation(
         graph,
         explain(model, [graph], target=NO_FORMULA)[0],
@@ -260,24 +263,22 @@ def test_names_with_dollars_are_shown_letter_by_letter(ax, tmp_path):
         labels=[NO_FORMULA, "$x$", r"\$"],
     )
     assert (tmp_path / "graph.svg").stat().st_size > 1000
-    labels = plot_contributions(model, graph, labels=["$x$", r"\$", "$"]).texts
+    labels = plot_attributions(model, graph, labels=["$x$", r"\$", "$"]).texts
     assert [t._preprocess_math(t.get_text()) for t in labels] == [
         ("$x$", False), (r"\$", False), ("$", False),
     ]  # fmt: skip
 
 
-def test_contributions_are_the_explanation(ax):
+def test_attributions_are_the_explanation(ax):
     model = FDGNNClassifier(**SMALL).fit(GRAPHS, np.array(["cycle", "house"])[Y])
-    assert plot_contributions(model, GRAPHS[0], target="house", ax=ax) is ax
+    assert plot_attributions(model, GRAPHS[0], target="house", ax=ax) is ax
     why = explain(model, GRAPHS[:1], target="house")[0].vertices
     np.testing.assert_allclose(ax.collections[-1].get_array(), why - why.mean(), atol=1e-12)
     assert ax.get_title().startswith("Score for class house")
-    assert ax.figure.axes[1].get_ylabel() == "contribution relative to the graph's mean"
+    assert ax.figure.axes[1].get_ylabel() == "attribution relative to the graph's mean"
     raw = Graph([[0, 1], [1, 2]])
-    named = drawn(plot_contributions(model, raw, labels="xyz"))
+    named = drawn(plot_attributions(model, raw, labels="xyz"))
     assert [t.get_text() for t in named.texts] == ["x", "y", "z"]
-    with pytest.raises(TypeError, match="has no score"):
-        plot_contributions(GraphReservoir(**SMALL).fit(GRAPHS), raw)
 
 
 def test_directed_graphs_with_features_are_plotted():
@@ -285,7 +286,7 @@ def test_directed_graphs_with_features_are_plotted():
     model = FDGNNClassifier(**SMALL).fit(graphs, np.arange(8) % 3)
     for plot in (plot_convergence, plot_embedding, plot_stability):
         drawn(plot(model, graphs))
-    drawn(plot_contributions(model, graphs[0]))
+    drawn(plot_attributions(model, graphs[0]))
 
 
 # ---------------------------------------------------------------------- estimators as HTML

@@ -17,8 +17,7 @@ import pytest
 from commands import fdgnn
 from fdgnn import FDGNNClassifier, GraphClassifier, iter_graphs, save_model
 from fdgnn.exceptions import DatasetFormatError
-from fdgnn.prediction.predictor import Predictor
-from fdgnn.prediction.rows import in_order, predict_rows
+from fdgnn.prediction.predictor import Predictor, in_order, predict_rows
 
 pytest.importorskip("rdkit")
 
@@ -126,7 +125,7 @@ def test_two_processes_predict_as_one_does(model, files):
 
 
 def test_few_rows_and_other_graphs_start_no_process(model, files, monkeypatch):
-    monkeypatch.setattr("fdgnn.prediction.rows.WorkerPool", None)
+    monkeypatch.setattr("fdgnn.prediction.predictor.WorkerPool", None)
     few = iter_graphs(files / "new.csv", like=model, chunk_size=100)
     (rows,) = predict_rows(Predictor(model), few, 2)
     assert len(rows) == N_ROWS

@@ -86,10 +86,16 @@ def test_a_changed_input_is_predicted_again_and_another_model_is_noticed(model, 
     assert_all_there(model, data, out, tmp_path)
     other = model.with_name("other.fdgnn")
     run = fdgnn("predict", other, data, "-o", out)
-    assert_one_clear_line(run, "a.csv", "another model", "--force")
+    assert_one_clear_line(run, "another model", "--force")
     assert_all_there(model, data, out, tmp_path)
     assert fdgnn("predict", other, data, "-o", out, "-q", "--force").returncode == 0
     assert_all_there(other, data, out, tmp_path)
+
+
+def test_a_directory_is_resumed_by_another_name_of_it(model, data, tmp_path, monkeypatch):
+    assert fdgnn("predict", model, data, "-o", tmp_path / "out", "-q").returncode == 0
+    monkeypatch.chdir(tmp_path)
+    assert "3 of 3 shards were finished" in fdgnn("predict", model, "in", "-o", "out").stderr
 
 
 def test_bad_shards_do_not_stop_the_others(model, data, tmp_path):
@@ -120,14 +126,14 @@ def _without(folder, name):
 
 
 def test_a_full_disk_stops_at_once_and_keeps_what_is_finished(model, data, tmp_path, monkeypatch):
-    out, real = tmp_path / "out", shards.places.write_place
+    out, real = tmp_path / "out", shards.files.write_place
 
     def full(place):
         if place.endswith("b.csv"):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), place)
         return real(place)
 
-    monkeypatch.setattr(shards.places, "write_place", full)
+    monkeypatch.setattr(shards.files, "write_place", full)
     assert_one_clear_line(fdgnn("predict", model, data, "-o", out), "No space left on device")
     assert sorted(each.name for each in out.glob("*.csv")) == ["a.csv"]
     monkeypatch.undo()
@@ -182,9 +188,9 @@ def test_any_file_system_of_fsspec(model, data, tmp_path):
 
 def test_an_address_that_nobody_answers_at(model, data, tmp_path, monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr("fdgnn.clusters.SECONDS_TO_ANSWER", 0.3)
+    monkeypatch.setattr("fdgnn.context.SECONDS_TO_ANSWER", 0.3)
     run = fdgnn("predict", model, data, "-o", tmp_path / "out", "--cluster", "tcp://127.0.0.1:9")
-    assert_one_clear_line(run, "no Dask scheduler answers at tcp://127.0.0.1:9")
+    assert_one_clear_line(run, "no Dask scheduler with workers answers at tcp://127.0.0.1:9")
 
 
 @pytest.mark.xdist_group("dask")
@@ -205,9 +211,9 @@ def test_workers_read_and_write_and_one_may_be_lost(model, data, tmp_path):
 
 def _die_once(source, mark):
     """Let the first worker that stamps this file be killed."""
-    from fdgnn import places
+    from fdgnn import files
 
-    real = places.stamp_of
+    real = files.stamp_of
 
     def stamp(place):
         if place == source and not Path(mark).exists():
@@ -215,7 +221,7 @@ def _die_once(source, mark):
             os.kill(os.getpid(), signal.SIGKILL)
         return real(place)
 
-    places.stamp_of = stamp
+    files.stamp_of = stamp
 
 
 # ---------------------------------------------------------------------- one large file

@@ -30,7 +30,7 @@ def test_a_first_item_that_takes_long(clock, capsys):
             clock.now += 60.0
             yield number
 
-    assert list(progress.track(items(), 3, "networks")) == [0, 1, 2]
+    assert list(progress.Context(quiet=False).track(items(), 3, "networks")) == [0, 1, 2]
     assert capsys.readouterr().err.splitlines() == [
         "networks: 1 of 3",
         "networks: 2 of 3, 1 min 0 s each, 1 min 0 s left",
@@ -40,11 +40,11 @@ def test_a_first_item_that_takes_long(clock, capsys):
 
 def test_items_that_take_no_time(clock, capsys):
     """The clock may be too coarse to tell two items apart."""
-    assert list(progress.track(iter("ab"), 5, "letters", done=3)) == ["a", "b"]
+    assert list(progress.Context(quiet=False).track(iter("ab"), 5, "letters", done=3)) == ["a", "b"]
     assert capsys.readouterr().err == "letters: 5 of 5\n"
 
 
 def test_quiet_says_nothing(clock, capsys):
     clock.now = 100.0
-    assert list(progress.track(iter("ab"), 2, "letters", quiet=True)) == ["a", "b"]
+    assert list(progress.Context().track(iter("ab"), 2, "letters")) == ["a", "b"]
     assert capsys.readouterr().err == ""

@@ -88,7 +88,7 @@ def test_choices_of_molecules():
     again = as_batch(salt, like=batch.schema)
     assert_same(again, batch)
     assert again.schema == batch.schema
-    with pytest.raises(ValueError, match=r"leave atoms, standardize and stereo out"):
+    with pytest.raises(ValueError, match=r"`stereo` is False, but .* was read with True; leave"):
         as_batch(salt, like=batch.schema, stereo=False)
     with pytest.raises(ValueError, match="atoms='fat': expected one of element, typed, rich"):
         as_batch(salt, atoms="fat")
@@ -252,7 +252,7 @@ def test_one_strange_graph_leaves_the_others_their_predictions():
         "it has vertex labels, but the model was fitted on graphs with no vertex labels",
         "it has vertex features, but the model was fitted on graphs with no vertex labels",
         "it is directed, but the model was fitted on undirected graphs",
-        "edge (0, 9) points past its 2 vertices",
+        "edge (0, 9) is out of range for 2 vertices",
         "it is a str, not a graph",
         "it is a NoneType, not a graph",
     ]
@@ -281,44 +281,45 @@ def network(*labels, **edge):
 
 def test_a_model_reads_the_attributes_of_networkx_graphs_that_it_was_fitted_on():
     graphs = [network("C", "O", weight=2), network("C", "N", weight=1)] * 4
-    for names in (
-        {"label_attribute": "atom"},
-        {"label_attribute": "atom", "weight_attribute": "weight"},
-    ):
-        batch = as_batch(graphs, **({"weight_attribute": "weight"} | names))
+    for names in ({}, {"vertex_attributes": "atom", "edge_attribute": "weight"}):
+        batch = as_batch(graphs, edge_labels="weights", **names)
         fitted = of_wl().fit(batch, [0, 1] * 4)
         assert fitted.input_schema_.vertex_attributes == ("atom",)
         assert fitted.predict(graphs).tolist() == [0, 1] * 4
         found = fitted.valid_graphs([*graphs[:2], nx.path_graph(2)])
-        assert found.errors == {
-            2: "edge 0, 1 has no attribute 'weight'; set it on every edge, not to None"
-        }
+        assert found.errors == {2: "its vertices have no attribute 'atom'; the attributes are none"}
     parallel = nx.MultiGraph([(0, 1, {"weight": 1}), (0, 1, {"weight": 2})])
-    batch = as_batch([parallel], weight_attribute="weight")
+    batch = as_batch([parallel], edge_attribute="weight", edge_labels="weights")
+    assert batch.weights.tolist() == [3, 3]
     assert_same(as_batch([parallel], like=batch.schema), batch)
-    real = as_batch([network(1.5, 2.5)], feature_attributes=["atom"])
+    real = as_batch([network(1.5, 2.5)])
     assert_same(as_batch([network(1.5, 2.5)], like=real.schema), real)
     assert real.schema.n_features == 1
 
 
 def test_attributes_that_are_not_used_are_told_once():
-    graphs = [network("C", "O", weight=2.0, color="red")] * 3
+    graphs = [network("C", "O", weight=2.0, color="red", length=1.5)] * 3
+    for graph in graphs:
+        nx.set_node_attributes(graph, 1.5, "size")
     with pytest.warns(UnusedDataWarning) as told:
         as_batch(graphs)
     assert len(told) == 1
     message = str(told[0].message)
-    assert "attributes 'atom' of vertices are not used" in message
-    assert "attributes 'color', 'weight' of edges are not used" in message
+    assert "attributes 'atom', 'size' of vertices are not used" in message
+    assert "attributes 'color', 'length' of edges are not used" in message
     assert told[0].filename == __file__
     with pytest.warns(
-        UnusedDataWarning, match="^networkx graphs: attributes 'color', 'weight' of edges"
+        UnusedDataWarning, match="^networkx graphs: attributes 'color', 'length' of edges"
     ):
-        as_batch(graphs, label_attribute="atom")
-    as_batch(graphs, feature_attributes=[], weight_attribute="weight")  # chosen: nothing to tell
-    nothing = as_batch(graphs, feature_attributes=[], edge_label_attribute="")
+        as_batch(graphs, vertex_attributes="atom")
+    as_batch(graphs, vertex="none", edge_attribute="weight")  # chosen: nothing to tell
+    advised = as_batch(graphs, vertex_attributes=["atom", "size"], edge_attribute="color")
+    assert advised.features[0].tolist() == [1.5, 1, 0]
+    assert advised.edge_labels[0] == "red"
+    nothing = as_batch(graphs, vertex="none", edge_labels="ignore")
     assert (nothing.labels, nothing.weights, nothing.edge_labels) == (None, None, None)
     others = [nx.cycle_graph(3), nx.cycle_graph(4)] * 3
-    with pytest.warns(UnusedDataWarning):
+    with pytest.warns(UnusedDataWarning, match=r"weights of edges are not used: not all rows fit"):
         fitted = of_wl().fit([*graphs, *others], [0] * 3 + [1] * 6)
     assert fitted.predict(graphs).tolist() == [0] * 3  # it was told by `fit`
 
@@ -383,8 +384,8 @@ def test_a_search_sets_and_novelty_answer_the_others_too():
     assert model.predict_set(["CCO"]).tolist() == [[True, False]]
     assert found[0].all()  # nothing is ruled out
     with pytest.warns(InvalidGraphWarning):
-        novelty = model.novelty([None, "CCO"], errors="missing")
-    np.testing.assert_array_equal(novelty, [np.nan, *model.novelty(["CCO"])])
+        novelty = model.domain_distance([None, "CCO"], errors="missing")
+    np.testing.assert_array_equal(novelty, [np.nan, *model.domain_distance(["CCO"])])
     numbers = FDGNNRegressor(intervals=True, random_state=0)
     search = FDGNNSearchCV(numbers, depths=(1,), n_configurations=1, cv=2)
     with pytest.warns(InvalidGraphWarning):
@@ -433,3 +434,9 @@ def test_errors_is_one_of_two():
     model = FDGNNRegressor(random_state=0).fit(["CCO", "CCN", "CC"] * 4, np.arange(12.0))
     with pytest.raises(ValueError, match="errors='coerce': expected one of raise, missing"):
         model.predict(["CCO"], errors="coerce")
+
+
+def test_two_molecules_in_one_text_are_an_error_and_a_name_is_not():
+    found = of_wl().fit(SMILES, Y).valid_graphs(["CCO CCN", "CCO ethanol", "CCN.CCO"])
+    assert found.rows.tolist() == [1, 2]
+    assert "a second molecule after a space" in found.errors[0]

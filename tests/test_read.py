@@ -157,12 +157,13 @@ def test_tu_features_are_read_where_there_are_no_labels(tmp_path):
     with pytest.warns(
         UnusedDataWarning, match="both: attributes of vertices are not used: `vertex='both'` reads"
     ):
-        assert read_graphs(both).graphs.features is None
+        assert read_graphs(both, vertex="either").graphs.features is None
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert read_graphs(both, vertex="features").graphs.features is not None
         read_graphs(both, vertex="labels")
         beside = read_graphs(both, vertex="both")
+        assert_same(read_graphs(both).graphs, beside.graphs)
     assert beside.graphs.features.shape == (6, 2 + len(beside.schema.label_columns))
     path = write_folder(tmp_path / "toy", node_labels=None)
     assert read_graphs(path).graphs.features.shape == (6, 2)
@@ -302,8 +303,8 @@ BAD = {
     r"edge_index has shape \(4,\)": EDGE | {"edge_index": [0, 1, 1, 0]},
     "edge_index has dtype float64": EDGE | {"edge_index": [[0.5], [1]]},
     r"edge_index has dtype <U": EDGE | {"edge_index": [["a"], ["b"]]},
-    r"edge \(0, 2\) points past its 2": EDGE | {"edge_index": [[0, 0, 0], [1, 1, 2]]},
-    r"edge \(5, 6\) points past its 2": EDGE | {"edge_index": [[5], [6]]},
+    r"edge \(0, 2\) is out of range for 2": EDGE | {"edge_index": [[0, 0, 0], [1, 1, 2]]},
+    r"edge \(5, 6\) is out of range for 2": EDGE | {"edge_index": [[5], [6]]},
     "has a negative index": EDGE | {"edge_index": [[0], [-1]]},
     "it has no vertices": {"edge_index": [[], []], "num_nodes": 0, "node_feat": []},
     "its num_nodes is 2.5": EDGE | {"num_nodes": 2.5},

@@ -6,6 +6,7 @@ import io
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 
 import pytest
 
@@ -42,7 +43,8 @@ def test_a_row_per_edge(library):
         table = read_graphs(frame(edges, library), target="y")
     else:
         table = read_graphs(frame(EDGES), target="y")
-    assert list(table.graphs) == GRAPHS
+    assert [replace(graph, vertex_names=None) for graph in table.graphs] == GRAPHS
+    assert table.graphs.vertex_names[0] == ["u", "v", "w"]
     assert table.ids == ("a", "b", "c")
     assert table.y.tolist() == [0.5, 1.5, 2.5]
 
@@ -85,6 +87,30 @@ def test_weights_beside_labels_of_edges_are_reported():
     table = frame(EDGES | {"weight": [1, 2, 3, 4, 5]})
     with pytest.warns(UnusedDataWarning, match="weights are not used: `edge_label` is read"):
         read_graphs(table)
+    read = read_graphs(table, edge_attribute="weight", edge_labels="weights")
+    assert read.graphs[0].weights.tolist() == [1, 1, 2, 2]
+    assert read.graphs.edge_labels is None
+
+
+def test_other_columns_of_edges():
+    columns = {name: EDGES[name] for name in ("graph", "source", "target", "y")}
+    columns |= {"order": ["a", "b", "b", "a", None], "length": [0.5, 1.5, 2.5, 3.5, None]}
+    with pytest.warns(UnusedDataWarning) as caught:
+        read_graphs(frame(columns), target="y")
+    message = str(caught[0].message)
+    for name in ("order", "length"):
+        assert f"the values of {name!r} are not used: `edge_attribute={name!r}` reads" in message
+    read_graphs(frame(columns), edge_labels="ignore")  # without a warning
+    table = read_graphs(frame(columns), target="y", edge_attribute="order")
+    assert table.graphs[0].edge_labels.tolist() == ["a", "a", "b", "b"]
+    assert table.graphs[2].n_vertices == 1
+    again = read_graphs(frame(columns), like=table.schema)
+    assert list(again.graphs) == list(table.graphs)
+
+
+def test_a_table_of_edges_without_graphs_is_told_the_columns():
+    with pytest.raises(DatasetFormatError, match="a row per edge has the columns graph, source"):
+        read_graphs(frame({"source": [0], "target": [1]}))
 
 
 # ---------------------------------------------------------------------- Excel

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
+import numpy as np
 import pytest
 
-from fdgnn import as_batch, read_graphs
+from commands import fdgnn
+from fdgnn import GraphClassifier, as_batch, read_graphs, save_model
 from fdgnn.exceptions import DatasetFormatError, UnusedDataWarning
 from strategies import assert_same
 
@@ -34,7 +38,7 @@ def folder(tmp_path):
 
 def test_graphs_come_in_the_order_of_the_table(folder):
     table = read_graphs(folder, target="target")
-    expected = as_batch([GRAPHS[n] for n in "cab"], label_attribute="label")
+    expected = as_batch([GRAPHS[n] for n in "cab"])
     assert_same(table.graphs, expected)
     assert table.y.tolist() == [1, 0, 1]
     assert table.ids == ("c.graphml", "a.graphml", "b.graphml")
@@ -43,11 +47,31 @@ def test_graphs_come_in_the_order_of_the_table(folder):
 def test_without_a_target_no_table_is_needed(folder):
     (folder / "labels.csv").unlink()
     table = read_graphs(folder)
-    assert_same(table.graphs, as_batch(list(GRAPHS.values()), label_attribute="label"))
+    assert_same(table.graphs, as_batch(list(GRAPHS.values())))
     assert table.ids == ("a.graphml", "b.graphml", "c.graphml")
     assert len(read_graphs(folder / "a.graphml").graphs) == 1
     with pytest.raises(DatasetFormatError, match=r"expected one CSV or TSV file .* found none"):
         read_graphs(folder, target="target")
+
+
+def test_vertex_names_are_kept(folder):
+    table = read_graphs(folder, target="target")
+    assert table.graphs[2].vertex_names == ["node 0", "node 1", "node 2"]
+    there_and_back = table.graphs.to_networkx()[2]
+    assert dict(there_and_back.nodes(data="label")) == dict(GRAPHS["b"].nodes(data="label"))
+
+
+def test_explanations_call_vertices_by_their_names(folder, tmp_path):
+    table = read_graphs(folder, target="target")
+    y = np.tile(table.y, 4)
+    model = GraphClassifier("wl", random_state=0).fit([*table.graphs] * 4, y)
+    save_model(model, tmp_path / "m.fdgnn")
+    csv, lines = (
+        fdgnn("explain", tmp_path / "m.fdgnn", folder, *options).stdout
+        for options in ((), ("--json",))
+    )
+    assert ",node 1,N," in csv
+    assert json.loads(lines.splitlines()[1])["vertex_names"] == ["node 0", "node 1", "node 2"]
 
 
 def test_bad_files_and_lines(folder):
@@ -66,7 +90,7 @@ def test_bad_files_and_lines(folder):
     assert reasons["gone"] == "there is no graph file 'gone'"
     assert reasons["nothing.graphml"].startswith("it has no vertices")
     assert reasons["unlabeled.graphml"].startswith(
-        "its nodes do not all have the attribute 'label'"
+        "its vertices have no attribute 'label'; the attributes are none"
     )
     assert reasons["b.graphml"] == "its target is missing"
     assert reasons["unnamed.graphml"] == "labels.csv has no line for it"
@@ -78,8 +102,12 @@ def test_attributes_to_choose_from(tmp_path):
     nx.set_node_attributes(graph, {0: 0.5, 1: 1.5}, "charge")
     nx.set_node_attributes(graph, {0: "C", 1: "O"}, "element")
     nx.write_graphml(graph, tmp_path / "a.graphml")
-    with pytest.raises(DatasetFormatError, match="its nodes have the attributes charge, element;"):
-        read_graphs(tmp_path)
+    told = r"attributes 'charge', 'element' of vertices are not used: `vertex_attributes='charge'`"
+    with pytest.warns(UnusedDataWarning, match=told):
+        assert read_graphs(tmp_path).graphs.labels is None
+    both = read_graphs(tmp_path, vertex_attributes=["charge", "element"]).graphs
+    assert both.features.tolist() == [[0.5, 1, 0], [1.5, 0, 1]]
+    assert both.schema.label_columns == ("C", "O")
     assert read_graphs(tmp_path, vertex="none").graphs.labels is None
     graphs = read_graphs(tmp_path, vertex_attributes="element").graphs
     assert graphs.labels.tolist() == ["C", "O"]
@@ -95,7 +123,7 @@ def test_weights_labels_and_directions(tmp_path):
     assert table.graphs.weights.tolist() == [2.5, 2.5]
     assert read_graphs(tmp_path, like=table.schema).rejects == ()  # it was told
     found = read_graphs(tmp_path, edge_attribute="bond").graphs
-    assert (found.edge_labels.tolist(), found.weights) == (["double", "double"], None)
+    assert found.edge_labels.tolist() == ["double", "double"]
     nx.write_graphml(graph.to_directed(), tmp_path / "a.graphml")
     chosen = {"edge_attribute": "weight"}
     assert read_graphs(tmp_path, **chosen).graphs.directed
@@ -124,8 +152,12 @@ def test_a_table_that_names_no_file(folder):
 
 def test_labels_of_edges(tmp_path):
     nx.write_graphml(molecule("C", "O", weight=2.5, label="double"), tmp_path / "a.graphml")
-    with pytest.warns(UnusedDataWarning, match="a.graphml: attributes 'label' of edges are not"):
-        assert read_graphs(tmp_path).graphs.edge_labels is None  # a weight is the usual one
+    both = read_graphs(tmp_path)
+    assert both.graphs.edge_labels.tolist() == ["double", "double"]
+    assert both.graphs.weights.tolist() == [2.5, 2.5]
+    assert_same(read_graphs(tmp_path, like=both.schema).graphs, both.graphs)
+    weights = read_graphs(tmp_path, edge_labels="weights").graphs
+    assert (weights.edge_labels, weights.weights.tolist()) == (None, [2.5, 2.5])
     found = read_graphs(tmp_path, edge_labels="labels").graphs
     assert (found.edge_labels.tolist(), found.weights) == (["double", "double"], None)
     nx.write_graphml(molecule("C", "O", label="double"), tmp_path / "a.graphml")
@@ -134,6 +166,9 @@ def test_labels_of_edges(tmp_path):
     parallel.add_edge(0, 1, label="a")
     parallel.add_edge(0, 1, label="b")
     nx.write_graphml(parallel, tmp_path / "a.graphml")
-    with pytest.warns(UnusedDataWarning, match="the values of 'label' are not used"):
+    with pytest.warns(
+        UnusedDataWarning,
+        match=r"`edge_labels='labels'` reads .*: edge \(0, 1\) is listed with different labels",
+    ):
         table = read_graphs(tmp_path)
     assert (len(table.graphs), table.graphs.edge_labels) == (1, None)

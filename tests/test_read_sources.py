@@ -292,3 +292,10 @@ def test_what_is_missing_in_a_list_of_molecules_is_one_reject(missing):
     model = FDGNNClassifier(random_state=0).fit(["CCO", "CC", "CCN"] * 4, [0, 1, 1] * 4)
     with pytest.raises(GraphError, match="graph 1: it"):
         model.predict(["CCO", missing])
+
+
+def test_texts_in_latin_1_stay_different(tmp_path):
+    lines = ["edge_index,y", *(f'"[[0, 1]]",{name}' for name in ("caf\xe9", "caf\xe8", "tea"))]
+    (tmp_path / "g.csv").write_bytes("\n".join(lines).encode("latin-1"))
+    table = read_graphs(tmp_path / "g.csv", target="y")
+    assert table.y.tolist() == ["caf\xe9", "caf\xe8", "tea"]

@@ -15,8 +15,8 @@ from sklearn.linear_model import Ridge as RidgeOfSklearn
 from fdgnn.arrays import spread
 from fdgnn.exceptions import ConvergenceWarning
 from fdgnn.folds import TRAIN
-from fdgnn.linear import Chunks, KernelRidge, Ridge, exact, passes
-from fdgnn.linear.exact import fit_dual, held_out_by_inverse
+from fdgnn.linear import Chunks, KernelRidge, Ridge, passes
+from fdgnn.linear.exact import fit_dual, held_out_exactly
 from fdgnn.linear.products import row_products
 from fdgnn.scale.chunks import sparse_rows
 
@@ -286,7 +286,7 @@ def test_held_out_outputs_with_weights_in_dense_features(data):
     folds = nested(60, 2, 3)
     for dense in (X.toarray(), X.toarray()[:, :20]):
         K = dense @ dense.T
-        wanted = held_out_by_inverse(K, Y, ALPHAS, folds, weights)
+        wanted = held_out_exactly(K, Y, ALPHAS, folds, weights)
         found = held_out(Ridge(normalize=False), dense, Y, ALPHAS, folds, weights)
         np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-7)
 
@@ -375,17 +375,3 @@ def test_outputs_with_unknown_entries_are_those_of_the_known_samples_alone(data,
             alone = held_out(recipe, *some, ALPHAS, folds[:, known])
             np.testing.assert_allclose(held[:, :, known, column], alone[..., 0], rtol=1e-6)
         assert np.isnan(held[:, :, ~known, column]).all()
-
-
-def test_there_is_one_closed_form_for_each_pattern_of_unknown_entries(data, monkeypatch):
-    X, Y, _ = data
-    solved, fitted = [], exact.fit_dual
-    monkeypatch.setattr(exact, "fit_dual", lambda *a: solved.append(a[1].shape) or fitted(*a))
-    fit_readout(Ridge(normalize=False), X, with_unknown(Y), 0.1)
-    assert solved == [(40, 2), (48, 1), (60, 1)]
-    inverted, inverse = [], exact._inverse
-    monkeypatch.setattr(exact, "_inverse", lambda *a: inverted.append(len(a[0])) or inverse(*a))
-    few = np.hstack([Y, Y])
-    few[0, 0] = few[1, 1] = np.nan  # three patterns, of which one inverse serves all
-    held_out(Ridge(normalize=False), X, few, ALPHAS, nested(60, 2, 2))
-    assert inverted == [60] * len(ALPHAS)

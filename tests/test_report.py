@@ -330,7 +330,7 @@ def test_an_evaluation_of_a_regression_has_a_report(tmp_path):
     assert "The mean absolute error is 0.300; always the mean target: 1.20." in caption
     assert shown.all("figure", id="targets-0")
     assert not shown.all("figure", id="confusion-0")
-    assert all(row[3] == "0.300" for row in shown.rows("predictions-0")[1:])
+    assert all(row[-1] == "0.300" for row in shown.rows("predictions-0")[1:])
     assert "raises the value" in shown.html
     assert "the score of the prediction" not in shown.html
 
@@ -361,7 +361,7 @@ def test_the_search_is_summed_up(whole):
     assert chosen == {"number 2": "2", "number 3": "1", "number 6": "1"}
     assert {"n_layers-0", "effective_spectral_radius-0", "power-0"} <= set(whole.data["charts"])
     folds = whole.table("chosen-0")
-    assert folds["3"]["λ"] == "0.1 (2), 10 (1)"
+    assert folds["3"]["alpha"] == "0.1 (2), 10 (1)"
     assert "With the first layer alone: 85.00 ± 0.00." in whole.caption("chosen-0")
 
 
@@ -395,7 +395,7 @@ def test_base_models_are_listed_with_how_often_they_are_averaged(ensemble):
     assert "The average reaches 90.0 %" in caption
     assert "the best alone, WL, 2 iterations, reaches 89.0 %" in caption
     assert ensemble.table("chosen-0")["3"]["base models averaged"] == "1 of 3"
-    assert "The test graphs play no part in it." in ensemble.section("selection")
+    assert "the test graphs play no part in it." in ensemble.section("selection")
     assert not ensemble.all("figure", id="search-0")
 
 
@@ -409,6 +409,17 @@ def test_runs_ensembles_models_and_comparisons_on_one_page(tmp_path, run, model)
     assert "MUTAG (compared): Weisfeiler-Lehman kernel, SVC" in rows
     figures = {e["id"] for e in shown.all("figure")}
     assert {"base-models-0", "search-1", "methods-3-0"} <= figures
+
+
+def test_a_page_is_named_by_its_model(whole, ensemble, comparison, tmp_path, model):
+    assert whole.text("h1") == "FDGNN on MUTAG"
+    assert ensemble.text("h1") == "AutoGraphClassifier on MUTAG"
+    assert comparison.text("h1") == "Models on MUTAG"
+    alone = make(tmp_path, of_model(model, examples.data_of()))
+    assert alone.text("h1") == "FDGNN on MUTAG"
+    sentence = "Each outer fold makes its own choice"
+    assert sentence in whole.section("selection")
+    assert sentence not in alone.section("selection")
 
 
 # ---------------------------------------------------------------------- comparisons
@@ -710,7 +721,7 @@ def test_what_a_model_does_not_have_is_left_out(tmp_path, model):
 def test_descriptors_are_listed_by_their_effect(tmp_path):
     rows = [{"name": "pH", "values": "3 to 9", "n_missing": 2, "effect": 0.25}]
     shown = with_data(tmp_path, descriptors=rows)
-    assert "moves the score most is pH, by 0.25 on average" in shown.caption("descriptors-0")
+    assert "The score depends most on pH, by 0.25 on average" in shown.caption("descriptors-0")
     assert shown.rows("descriptors-0")[1] == ["pH", "3 to 9", "2", "0.25"]
 
 
@@ -734,7 +745,7 @@ def test_layers_of_the_reservoir_and_their_certificates(whole, tmp_path):
 
 def test_confusion_and_calibration(whole):
     text = whole.caption("confusion-0")
-    assert text.startswith("5 of 30 graphs are predicted wrongly, 16.7 %.")
+    assert text.startswith("5 of 30 graphs have a wrong prediction, 16.7 %.")
     assert whole.rows("confusion-0")[1] == ["actual", "-1", "1"]
     cells = [int(e["text"]) for e in whole.all("b") if "confusion-0" in e["inside"]]
     assert cells == [n for row in examples.data_of()["confusion"] for n in row]
@@ -743,13 +754,13 @@ def test_confusion_and_calibration(whole):
 
 def test_the_most_common_confusion_is_named(tmp_path):
     shown = with_data(tmp_path, confusion=[[10, 5], [2, 13]])
-    assert "Most often, 5 times, class -1 is taken for 1." in shown.caption("confusion-0")
+    assert "Most often, 5 times, class -1 is predicted as 1." in shown.caption("confusion-0")
 
 
 def test_coverage_and_graphs_out_of_domain(whole):
     caption = whole.caption("coverage-0")
     assert "the share of 188 graphs that is covered at 95 % varies by about 1.6 points" in caption
-    assert "judged by the errors of the others" in caption
+    assert "come from the errors of the other folds" in caption
     assert caption.endswith("At 95 %, a set has 1.40 classes on average.")
     assert whole.rows("coverage-0") == [
         ["requested", "covered", "classes", "empty sets"],
@@ -759,16 +770,16 @@ def test_coverage_and_graphs_out_of_domain(whole):
     caption = whole.caption("domain-0")
     assert caption.startswith("2 of 188 graphs, 1.1 %, are out of the model's applicability domain")
     assert "The farthest is graph 3: 44 % of its substructures are" in caption
-    assert caption.endswith("Of these graphs 50.0 % are predicted wrongly, of the others 12.5 %.")
+    assert caption.endswith("Of these graphs 50.0 % have a wrong prediction, of the others 12.5 %.")
     head, first, second = whole.rows("domain-0")
-    assert (head[-1], first[:2], first[-1]) == ("applicability score", ["3", "g3"], "44 %")
+    assert (head[-1], first[:2], first[-1]) == ("domain distance", ["3", "g3"], "44 %")
     assert second == ["37", "not on the map", NONE, NONE, "40 %"]
 
 
 def test_intervals(tmp_path, model):
     shown = make(tmp_path, of_model(model, examples.regression_data_of()))
     assert shown.rows("coverage-0")[1] == ["90 %", "91.0 %", "2.50"]
-    assert shown.caption("coverage-0").endswith("At 90 %, an interval is 2.50 wide.")
+    assert shown.caption("coverage-0").endswith("At 90 %, an interval is 2.50 wide on average.")
     assert "mean absolute error of these graphs is 1.50" in shown.caption("domain-0")
 
 
@@ -990,11 +1001,11 @@ def large_data(n=1000):
     many = examples.drawing_of(4)
     big = many | {
         name: (many[name] or []) * 14
-        for name in ("positions", "edges", "orders", "labels", "contributions")
+        for name in ("positions", "edges", "orders", "labels", "attributions")
     }
     data["drawings"] = [big | {"graph": g} for g in range(n)]
     for one in data["substructures"]:
-        one["steps"] = [0] * len(big["contributions"])
+        one["steps"] = [0] * len(big["attributions"])
     data["mistakes"] = [row["graph"] for row in data["graphs"] if not row["correct"]][-12:]
     return data
 
@@ -1097,7 +1108,7 @@ def test_command_shows_a_model_at_work(capsys, monkeypatch, tmp_path):
     assert shown.text("h1") == "FDGNN on MOTIFS"
     assert len(shown.data["tables"]["graphs-0"]["rows"]) == 60
     right = int((model.predict(graphs) == y).sum())
-    assert f"{60 - right} of 60 graphs are predicted wrongly" in shown.html
+    assert f"{60 - right} of 60 graphs have a wrong prediction" in shown.html
     assert "may have seen" not in shown.html
     row = shown.table("scores-accuracy")["MOTIFS"]
     balanced = balanced_accuracy_score(y, model.predict(graphs))

@@ -37,6 +37,7 @@ from fdgnn.datasets import (
     read_graphs,
 )
 from fdgnn.encoders import Encoder, Encoding
+from fdgnn.evaluation.run import EvaluationRun, EvaluationTask
 from fdgnn.exceptions import (
     ConvergenceWarning,
     MissingDependencyError,
@@ -44,14 +45,16 @@ from fdgnn.exceptions import (
     UnknownLabelWarning,
 )
 from fdgnn.explanations.drawing import _place_part, place_vertices
-from fdgnn.folds import stratified
+from fdgnn.folds import TEST, stratified
 from fdgnn.html import collect
-from fdgnn.html.collect import OutOfFold, report_data
+from fdgnn.html.collect import OutOfFold, report_data, run_data
 from fdgnn.html.data_statistics import graph_counts
-from fdgnn.html.model_views import dynamics_of, principal_map, residual_curves
+from fdgnn.html.model_views import principal_map, residual_curves
 from fdgnn.html.report_data import ReportData, read_report_data, write_report_data
 from fdgnn.html.words import clipped_apart
 from fdgnn.records import encode
+from fdgnn.selection.scoring import NestedPredictions
+from fdgnn.targets import read_targets
 from reference import embed_graph
 
 pytest.importorskip("networkx")
@@ -179,6 +182,27 @@ def test_unknown_classes_are_mistakes():
     assert not any(row.correct for row in found.graphs[:3])
 
 
+def test_a_column_that_is_not_the_target_is_an_error():
+    graphs, _, model = of_kind("two classes")
+    wrong = np.array([f"row {i}" for i in range(40)])
+    with pytest.raises(ValueError, match=r"no target is a class of the model: .* and 35 more, and"):
+        report_data(model, graphs, wrong, dataset="wrong")
+    graphs, _, model = of_kind("regression")
+    with pytest.raises(ValueError, match=r"not all targets are numbers, .*: one is 'row 0'"):
+        report_data(model, graphs, wrong, dataset="wrong")
+
+
+def test_training_molecules_are_not_held_out(molecules):
+    model = GraphClassifier("wl").fit(molecules.graphs[:4], molecules.y[:4])
+    same = ["OCC", "CCCC", "N#Cc1ccccc1"]
+    notes = report_data(model, same, ["0", "1", "1"], dataset="new", unseen=True).notes
+    assert notes == [
+        "2 of the 3 graphs are among the training molecules of the model: they are not held out, "
+        "and scores are too high."
+    ]
+    assert report_data(model, same, dataset="new").notes == []
+
+
 @pytest.mark.usefixtures("vertices_on_a_circle")
 def test_classes_keep_the_models_order():
     graphs = make_random_graphs(60, random_state=0)
@@ -258,6 +282,32 @@ def test_intervals_of_a_fold_are_judged_by_the_errors_of_the_others():
     assert all(abs(one.covered - one.coverage) < 0.15 for one in coverages)
     assert coverages[0].size < coverages[-1].size
     assert coverages[0].empty is None
+
+
+def test_intervals_of_folds_are_as_wide_as_the_errors_to_be_expected():
+    """Noise grows with the size of a graph, so intervals of one width would be wide for all."""
+    rng = np.random.default_rng(0)
+    graphs = make_random_graphs(200, n_vertices=(4, 30), random_state=0)
+    n = np.diff(graphs.vertex_offsets)
+    y = n + rng.normal(size=200) * np.where(n > 15, 5.0, 0.05)
+    task = EvaluationTask(
+        "noisy",
+        graphs,
+        read_targets(y, graphs, classify=False),
+        np.stack([np.where(np.arange(200) % 4 == f, TEST, 0) for f in range(4)]),
+    )
+    model = GraphRegressor("wl", intervals=True, random_state=0)
+    outputs = np.full((4, 200, 1), np.nan)
+    for f in range(4):
+        own = np.arange(200) % 4 == f
+        outputs[f, own] = clone(model).fit(graphs[~own], y[~own]).outputs(graphs[own])
+    predictions = NestedPredictions(task.targets, task.folds == TEST, outputs)
+    (found,) = run_data(EvaluationRun(task, None, predictions, model))
+    errors = np.abs(predictions.last()[:, 0] - y)
+    one_width = [2 * np.quantile(errors, c) for c in (0.8, 0.9, 0.95)]
+    for one, width in zip(found.coverages, one_width, strict=True):
+        assert abs(one.covered - one.coverage) < 0.1
+        assert one.size < 0.9 * width
 
 
 def test_confusion_counts_every_graph_once(data):
@@ -389,7 +439,7 @@ def test_curves_start_with_the_first_states(options):
     graphs = make_random_graphs(5, random_state=0, **options)
     model = GraphReservoir(**SMALL).fit(graphs)
     states = as_batch(graphs)
-    curves = residual_curves(dynamics_of(model), states)
+    curves = residual_curves(model, states)
     W_I, bias = model.layers_[0].input_weights, model.layers_[0].bias
     for g, curve in enumerate(curves):
         graph = states[g]
@@ -532,7 +582,7 @@ def test_data_of_large_datasets_are_small(tmp_path, monkeypatch):
     assert len(rows) == 1000
     assert set(found.mistakes) <= {row.graph for row in rows}
     assert len(found.mistakes) == 12
-    assert 95 <= sum(row.actual == "1" for row in rows) <= 112  # a tenth, and the mistakes
+    assert 80 <= sum(row.actual == "1" for row in rows) <= 130  # about a tenth, and the mistakes
     assert np.sum(found.confusion) == 3000
     assert found.dynamics.n_graphs == 2000
     assert set(found.mistakes) <= {d.graph for d in found.drawings}

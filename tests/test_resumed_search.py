@@ -75,14 +75,14 @@ def test_the_command_goes_on_and_leaves_nothing_behind(file, run_fdgnn, monkeypa
     out = file.with_name("m.fdgnn")
     words = ["fit", file, *WORDS, "--configurations", "3", "-o", out]
     with monkeypatch.context() as patch:
-        counted(patch, searching._Work, "fit", stop_after=2)
+        counted(patch, searching, "_fit_base_model", stop_after=2)
         with pytest.raises(Stopped):
             run_fdgnn(*words)
     parts = file.with_name("m.fdgnn.parts")
     assert len(list(parts.iterdir())) == 2
     run = run_fdgnn(*words)
     assert run.exit_code == 0, run.output
-    assert "2 parts of the search were finished before, and kept" in run.output
+    assert "2 parts of the search were finished before, and reused" in run.output
     assert out.exists()
     assert not parts.exists()
 
@@ -127,8 +127,8 @@ def test_settings_that_cannot_be_name_options(file, run_fdgnn, options, message)
 
 @pytest.mark.parametrize(("message", "words"), [
     ("n_units=0: expected an integer", "--units 0: expected an integer"),
-    ("`scoring` chooses otherwise; `threshold=\"f1\"` or `class_weight=\"balanced\"` predicts",
-     "--scoring chooses otherwise; --threshold f1 or --class-weight balanced predicts"),
+    ("`scoring` overrides this; `threshold=\"f1\"` or `class_weight=\"balanced\"` predicts",
+     "--scoring overrides this; --threshold f1 or --class-weight balanced predicts"),
     ("use `vertex='none'`, or `directed=False`", "use --vertex none, or --undirected"),
     ("target='a b': no such target", "--target a b: no such target"),
     ("`memory`: expected an amount", "--memory: expected an amount"),

@@ -24,7 +24,7 @@ from fdgnn.exceptions import RunMismatchError, StudyError
 from fdgnn.folds import nested_folds
 from fdgnn.metrics import OF_CLASSES
 from fdgnn.targets import read_targets
-from fdgnn.training import NestedEvaluation, TrainingOptions, evaluation_folds
+from fdgnn.training import NestedEvaluation, TrainingOptions
 
 TINY = Protocol("tiny", n_configurations=4, n_initializations=2, n_outer=3, n_inner=3, max_layers=2)
 SMALLER = replace(TINY, n_configurations=2, n_initializations=1)
@@ -124,7 +124,7 @@ def test_processes_do_not_change_the_result(undisturbed, tmp_path):
 def nested_of(y=None):
     task = task_of()
     options = TrainingOptions(model="wl").with_defaults(task.targets)
-    folds = evaluation_folds(task.targets, options.split, 0)
+    folds = options.split.nested(task.targets, seed=0)
     return NestedEvaluation(replace(task, folds=folds), options)
 
 

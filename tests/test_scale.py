@@ -36,9 +36,15 @@ from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError, GraphErro
 from fdgnn.folds import N_FOLDS, TRAIN, choice_folds, salt_of, signature_folds
 from fdgnn.linear.path import LARGE_ALPHAS, MANY
 from fdgnn.scale import chunks
-from fdgnn.scale.plan import check_trainable, memory_of, plan_memory
 from fdgnn.scale.shards import ShardRequest, find_shards, is_many, rows_about
-from fdgnn.scale.training import folds_of, read_shards, train_on_shards
+from fdgnn.scale.training import (
+    check_trainable,
+    folds_of,
+    memory_of,
+    plan_memory,
+    read_shards,
+    train_on_shards,
+)
 from fdgnn.scale.workers import Workers
 from fdgnn.seeds import seed_sequence
 from fdgnn.training import TrainingOptions, new_model
@@ -141,7 +147,7 @@ def test_wl_features_give_the_model_of_memory(shards, tmp_path, monkeypatch):
         found.decision_function(graphs), scores, atol=1e-6 * (scores.max() - scores.min())
     )
     np.testing.assert_allclose(found.targets_[0].slope, whole.targets_[0].slope, rtol=1e-5)
-    np.testing.assert_allclose(found.novelty(graphs), whole.novelty(graphs))
+    np.testing.assert_allclose(found.domain_distance(graphs), whole.domain_distance(graphs))
 
 
 def test_a_reservoir_is_the_model_of_memory(shards, tmp_path):
@@ -295,7 +301,7 @@ def test_bad_rows_are_told_with_their_numbers(shards, tmp_path):
     found = read(shards, tmp_path / "w")
     (reject,) = itertools.chain(*found.rejects())
     assert reject.row == 40
-    assert "points past" in reject.reason
+    assert "is out of range" in reject.reason
     assert [*itertools.chain(*read(shards, tmp_path / "w").rejects())] == [reject]
 
 

@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from commands import fdgnn
-from fdgnn.clusters import connected
+from fdgnn.context import connected
 from fdgnn.exceptions import StudyError
 from fdgnn.scale.workers import Workers
 from test_scale import (  # noqa: F401
@@ -86,7 +86,7 @@ def test_a_directory_that_workers_do_not_see_is_told(client, shards, tmp_path, m
 
 
 def test_an_address_nobody_answers_at(monkeypatch):
-    monkeypatch.setattr("fdgnn.clusters.SECONDS_TO_ANSWER", 0.5)
+    monkeypatch.setattr("fdgnn.context.SECONDS_TO_ANSWER", 0.5)
     with (
         pytest.raises(StudyError, match=r"answers at tcp://127.0.0.1:9"),
         connected("tcp://127.0.0.1:9", QUIET),

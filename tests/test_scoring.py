@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.metrics import get_scorer, roc_auc_score
-from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, TimeSeriesSplit
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    LeaveOneGroupOut,
+    StratifiedKFold,
+    TimeSeriesSplit,
+)
 
 from fdgnn import (
     AutoGraphClassifier,
@@ -27,7 +33,7 @@ from fdgnn import (
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
 from fdgnn.exceptions import ClassImbalanceWarning
 from fdgnn.fitting import FitTask, draw_features
-from fdgnn.folds import choice_folds
+from fdgnn.folds import Splitters, choice_folds
 from fdgnn.seeds import integer_seed, seed_sequence
 from fdgnn.targets import class_targets, read_targets
 from fdgnn.uncertainty import THRESHOLDS, best_threshold
@@ -276,13 +282,24 @@ def test_more_folds_than_groups_are_refused(rare):
         few(scoring="roc_auc").fit(*rare, groups=np.arange(len(rare[1])) % 2)
 
 
+def test_there_are_no_more_inner_folds_than_groups_in_the_training_graphs():
+    graphs, y = make_motif_graphs(60, random_state=3)
+    targets, groups = class_targets(y, graphs), np.arange(60) % 3
+    rows = Splitters(3, LeaveOneGroupOut(), True, 0).rows(targets, groups)
+    np.testing.assert_array_equal(rows.max(axis=1), [1, 1, 1, 2])  # the last row is of all graphs
+    for row in rows:
+        assert all(len(set(row[groups == group])) == 1 for group in range(3))
+    with pytest.raises(ValueError, match="training graphs of one group only"):
+        Splitters(2, LeaveOneGroupOut(), True, 0).rows(targets, groups // 2)
+
+
 def test_a_rare_class_is_reported_by_a_search_once(rare):
     with pytest.warns(ClassImbalanceWarning, match="class 1 has.*class_weight=") as told:
         found = few().fit(*rare)
     assert len(told) == 1
     heeding = few()
     heeding.estimator = clone(heeding.estimator).set_params(class_weight="balanced")
-    with pytest.warns(ClassImbalanceWarning, match="`scoring` chooses otherwise$"):
+    with pytest.warns(ClassImbalanceWarning, match="`scoring` overrides this$"):
         heeding.fit(*rare)
     asked = few(scoring="roc_auc").fit(*rare)
     np.testing.assert_array_equal(found.nested_scores_, asked.nested_scores_)
@@ -366,7 +383,7 @@ def test_graphs_without_a_group_are_told(missing):
 
 
 def test_of_many_graphs_one_outer_fold_is_scored():
-    from fdgnn.folds import LastFold, Splitters
+    from fdgnn.folds import LastFold
 
     groups = np.arange(60) // 6
     targets = read_targets(np.arange(60) % 2, make_random_graphs(60, random_state=0), True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -18,7 +19,8 @@ import psutil
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from fdgnn import AutoGraphClassifier, GraphClassifier, WLCounts, limits, save_model
+from commands import assert_one_clear_line, fdgnn
+from fdgnn import AutoGraphClassifier, GraphClassifier, WLCounts, limits, save_model, service
 from fdgnn.datasets import make_motif_graphs, read_graphs
 
 pytest.importorskip("starlette")
@@ -256,6 +258,7 @@ def test_workers_share_the_requests_and_do_not_outlive_a_killed_service(folder):
     assert psutil.wait_procs(family, SECONDS)[1] == []
 
 
+@pytest.mark.filterwarnings("ignore::fdgnn.exceptions.UnusedDataWarning")  # of random edges
 @pytest.mark.parametrize("path", ["/predict", "/health", "/metrics"])
 def test_requests_made_from_the_schema_are_answered_as_it_says(path, folder):
     """In this process, so that a failure shows its cause; limits of the search keep it short."""
@@ -320,3 +323,38 @@ def test_what_serve_refuses(tmp_path):
     assert missing.stderr.startswith("error: ")
     assert "missing.fdgnn" in missing.stderr
     assert run("x.fdgnn", "--port", "70000").returncode == 2
+
+
+@pytest.mark.parametrize(("then", "status"), [("nothing", 408), ("http.disconnect", 499)])
+def test_a_body_that_does_not_end_is_not_waited_for(folder, monkeypatch, then, status):
+    monkeypatch.setattr(service, "_SECONDS_TO_SEND", 0.05)
+    failures = []
+    monkeypatch.setattr(service.logger, "exception", failures.append)
+    answering = service.Service(folder / "graphs.fdgnn", None)
+    messages = [{"type": "http.request", "body": b"{", "more_body": True}, {"type": then}]
+    sent = []
+
+    async def receive():
+        message = messages.pop(0)
+        if message["type"] == "nothing":
+            await asyncio.sleep(SECONDS)
+        return message
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {
+        "type": "http", "method": "POST", "path": "/predict", "headers": [], "query_string": b"",
+    }  # fmt: skip
+    app = service.create_app(answering)
+    with ThreadPoolExecutor() as pool:  # a browser test of the same process has an event loop here
+        pool.submit(asyncio.run, app(scope, receive, send)).result()
+    assert sent[0]["status"] == status
+    assert answering.in_progress == 0
+    assert f'status="{status}"' in answering.metrics()
+    assert failures == []
+
+
+def test_an_empty_host_is_not_all_addresses(folder):
+    found = fdgnn("serve", folder / "graphs.fdgnn", "--host", "")
+    assert_one_clear_line(found, "--host is empty")

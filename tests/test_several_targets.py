@@ -24,7 +24,6 @@ from fdgnn.datasets import make_random_graphs
 from fdgnn.exceptions import ClassImbalanceWarning
 from fdgnn.folds import balanced_folds
 from fdgnn.targets import (
-    class_labels,
     class_targets,
     n_columns,
     number_targets,
@@ -109,7 +108,7 @@ def test_targets_that_cannot_be_learned_are_one_line(column, message):
 
 
 def test_numbers_that_are_none_or_constant_are_one_line():
-    with pytest.raises(ValueError, match="target 'b' has values that are not numbers"):
+    with pytest.raises(ValueError, match="target 'b' has text, such as 'x', but a regressor"):
         FDGNNRegressor(**SMALL).fit(GRAPHS, {"a": ZEROS, "b": ["x"] * N})
     with pytest.raises(ValueError, match=r"target 'b' of graph 0 is infinite"):
         FDGNNRegressor(**SMALL).fit(GRAPHS, {"a": ZEROS, "b": [np.inf] + [1.0] * (N - 1)})
@@ -134,12 +133,12 @@ def test_what_is_missing_beside_text_is_no_class(missing):
         assert found.classes[0].tolist() == ["no", "yes"]
         assert found.known[:, 0].tolist() == [True, False] + [True] * (N - 2)
         with pytest.raises(ValueError, match=r"y\[1\] is missing; leave such graphs out"):
-            class_labels(given, GRAPHS)
+            class_targets(given, GRAPHS)
     beside = GRAPHS.with_descriptors({"a": column}).descriptors.column("a")
     assert beside[:3].tolist() == ["yes", None, "no"]
     table = [[value, "c" if i % 2 else "d"] for i, value in enumerate(column)]
     assert class_targets(table, GRAPHS).classes[0].tolist() == ["no", "yes"]
-    assert class_labels(["yes", "no"] * (N // 2), GRAPHS).dtype.kind == "U"
+    assert class_targets(["yes", "no"] * (N // 2), GRAPHS).classes[0].dtype.kind == "U"
 
 
 def test_weights_of_another_length_are_one_line():

@@ -119,15 +119,20 @@ def classes(folder):
     return folder / "classes.fdgnn", json.loads(run.stdout)
 
 
+def means(target):
+    """Mean scores of a target by metric, of the JSON of an evaluation."""
+    return {each["words"]: each["mean"] for each in target["scores"]}
+
+
 def test_fit_gives_a_score_for_each_target(classes, folder):
     path, facts = classes
-    assert [each["name"] for each in facts["targets"]] == ["active", "level"]
+    assert [each["name"] for each in facts["evaluation"]["targets"]] == ["active", "level"]
     known = read_graphs(folder / "train.csv", target=["active", "level"]).y
     counts = [sum(value is not None for value in column) for column in known.T]
-    assert [each["n_known"] for each in facts["targets"]] == counts
-    mean = np.mean([each["scores"]["accuracy"] for each in facts["targets"]])
+    assert [each["n_known"] for each in facts["evaluation"]["targets"]] == counts
+    mean = np.mean([means(each)["accuracy"] for each in facts["evaluation"]["targets"]])
     assert facts["scores"]["accuracy"] == pytest.approx(mean)
-    assert all(0.5 < each["wl_ceiling"] <= 1 for each in facts["targets"])
+    assert all(0.5 < each["wl_ceiling"] <= 1 for each in facts["evaluation"]["targets"])
     assert [target.name for target in model_info(path).targets] == ["active", "level"]
     shown = fdgnn("model", path).stdout
     assert "active: 2 classes: no, yes" in shown
@@ -169,7 +174,7 @@ def test_predict_writes_one_table_with_columns_for_each_target(ending, classes, 
         "row", "prediction_active", "score_active", "probability_active_no",
         "probability_active_yes", "set_active", "prediction_level", "score_level",
         "probability_level_0", "probability_level_1", "probability_level_2", "set_level",
-        "novelty", "out_of_domain", "warning", "error",
+        "domain_distance", "out_of_domain", "warning", "error",
     ]  # fmt: skip
     model = load_model(path)
     graphs = read_graphs(folder / "train.csv", like=model).graphs
@@ -185,7 +190,7 @@ def test_predict_writes_one_table_with_columns_for_each_target(ending, classes, 
 def test_explain_asks_which_target(classes, folder):
     path, _ = classes
     run = fdgnn("explain", path, folder / "train.csv", "--row", 1)
-    assert_one_clear_line(run, "several targets, active, level; name one by --target")
+    assert_one_clear_line(run, "--target: the model has several targets, active, level; name one")
     out = folder / "why.jsonl"
     words = ["--target", "level", "--of", "2", "--row", 1, "-o", out]
     run = fdgnn("explain", path, folder / "train.csv", *words)
@@ -224,9 +229,9 @@ def test_the_page_of_a_model_file_has_the_scores_of_each_target(classes, folder)
     assert run.returncode == 0, run.stderr
     shown = saved_scores(page)
     assert shown["model"] == ["accuracy, %", "balanced accuracy, %", "ROC AUC, %"]
-    for each in facts["targets"]:
+    for each in facts["evaluation"]["targets"]:
         found = [float(cell) / 100 for cell in shown[f"{path.stem}, {each['name']}"]]
-        assert found == pytest.approx(list(each["scores"].values()), abs=6e-4)
+        assert found == pytest.approx(list(means(each).values()), abs=6e-4)
     mean = [float(cell) / 100 for cell in shown[f"{path.stem}, mean of 2 targets"]]
     assert mean == pytest.approx(list(facts["scores"].values()), abs=6e-4)
 
@@ -238,11 +243,11 @@ def test_the_page_of_data_shows_each_target_on_rows_for_which_it_is_known(classe
     run = fdgnn("report", path, *words, "-o", page)
     assert run.returncode == 0, run.stderr
     html = page.read_text()
-    for each in facts["targets"]:
+    for each in facts["evaluation"]["targets"]:
         assert f"train, {each['name']}" in html
         left_out = N - each["n_known"]
         assert f"{left_out} of {N} rows left out, because they cannot be used or have no" in html
-    most = max(each["n_known"] for each in facts["targets"])
+    most = max(each["n_known"] for each in facts["evaluation"]["targets"])
     assert f"train, active and train, level; {most} graphs." in html  # not each graph twice
     refused = fdgnn("report", path, "--data", folder / "train.csv", "--target", "weight")
     assert_one_clear_line(refused, "--target weight: not a target", "'active', 'level'")
@@ -259,7 +264,7 @@ def test_files_keep_the_scores_of_each_target(classes, tmp_path):
     model = load_model(path)
     assert model_info(path).evaluation == model.evaluation_
     each = {t.name: {s.words: s.mean for s in t.scores} for t in model.evaluation_.targets}
-    assert each == {one["name"]: one["scores"] for one in facts["targets"]}
+    assert each == {one["name"]: means(one) for one in facts["evaluation"]["targets"]}
     level = model.for_target("level").evaluation_
     assert {s.words: s.mean for s in level.metrics} == each["level"]
 

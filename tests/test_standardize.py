@@ -72,7 +72,7 @@ def test_predict_applies_it_and_has_a_column_of_what_was_read(train, tmp_path):
     run = fdgnn("predict", out, new, "-o", tmp_path / "p.csv")
     assert run.returncode == 0, run.stderr
     assert (
-        "2 of 5 molecules were changed; the column 'standardized' has what was read" in run.stderr
+        "2 of these 4 rows were changed; the column 'standardized' has what was read" in run.stderr
     )
     rows = rows_of(tmp_path / "p.csv")
     assert [row["standardized"] for row in rows] == ["", "CC(=O)O", "", "", "CCN"]

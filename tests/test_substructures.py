@@ -77,7 +77,7 @@ def test_an_ensemble_of_wl_features_adds_up_and_same_labels_are_one():
     labels = [one.words for one in found if one.iteration == 0]
     assert sorted(labels) == sorted({f"label {label}" for label in graphs.label_values})
     for one in found:
-        assert one.contribution * one.n_graphs == pytest.approx(one.weight * 12)
+        assert one.attribution * one.n_graphs == pytest.approx(one.weight * 12)
 
 
 @QUIET
@@ -176,7 +176,7 @@ def test_an_example_has_the_wl_label_at_its_vertices():
     graphs, y = paths(30)
     batch = as_batch(graphs)
     model = GraphClassifier(WLCounts(n_iterations=2)).fit(batch, y)
-    colors = model.estimators_[0].encoder.vertex_colors(batch)
+    colors = model.estimators_[0].encoder.vertex_wl_labels(batch)
     for one in substructures(model, batch, n_most=5):
         start, end = batch.vertex_offsets[one.graph : one.graph + 2]
         own = colors[one.iteration, start:end]

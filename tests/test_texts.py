@@ -19,7 +19,7 @@ import report_examples as examples
 from commands import assert_one_clear_line, fdgnn
 from fdgnn import FDGNNClassifier, read_graphs, save_model
 from fdgnn.cli.app import say
-from fdgnn.cli.tables import evaluation_lines
+from fdgnn.cli.output import evaluation_lines
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.html.words import clipped
 from fdgnn.texts import cut, guarded, parse_json, printable, unguarded, whole

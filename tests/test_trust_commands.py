@@ -83,13 +83,13 @@ def test_intervals_are_those_of_the_model(folder):
 def test_what_is_unlike_the_training_graphs_is_told_row_by_row_and_in_one_line(folder):
     rows, told = predicted(folder, "plain")
     model, graphs = load_model(folder / "plain.fdgnn"), read_graphs(folder / "new.csv").graphs
-    novelty = [float(row["novelty"]) for row in rows]
-    np.testing.assert_allclose(novelty, model.novelty(graphs), rtol=1e-4)
+    novelty = [float(row["domain_distance"]) for row in rows]
+    np.testing.assert_allclose(novelty, model.domain_distance(graphs), rtol=1e-4)
     assert {
         g: row["out_of_domain"] for g, row in enumerate(rows) if row["out_of_domain"]
     } == model.out_of_domain(graphs)
     assert list(model.out_of_domain(graphs)) == [20, 21]
-    assert "2 of these 22 rows are out of domain; the column 'out_of_domain' says" in told
+    assert "2 of these 22 rows are out of domain; the column 'out_of_domain' has" in told
     assert "set" not in rows[0]
 
 

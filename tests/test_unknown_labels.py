@@ -20,7 +20,12 @@ from fdgnn import (
     load_model,
     save_model,
 )
-from fdgnn.exceptions import GraphError, UnknownLabelError, UnknownLabelWarning
+from fdgnn.exceptions import (
+    GraphError,
+    OutOfDomainWarning,
+    UnknownLabelError,
+    UnknownLabelWarning,
+)
 from models import NAMES, classifier, regressor
 
 pytestmark = pytest.mark.filterwarnings("ignore::fdgnn.exceptions.ConvergenceWarning")
@@ -80,7 +85,7 @@ def test_folds_of_a_cross_validation_may_lack_labels(name):
         scores = cross_val_score(classifier(name, random_state=0), graphs, y, cv=3)
     assert np.isfinite(scores).all()
     (told,) = [each for each in told if each.category is UnknownLabelWarning]
-    assert str(told.message).startswith("1 of 13 graphs has labels or descriptors")
+    assert str(told.message).startswith("1 of 13 graphs has labels or graph-level features")
 
 
 @pytest.mark.parametrize(
@@ -153,3 +158,39 @@ def test_the_command_line_has_it(model, handle_unknown, tmp_path):
         rows = list(csv.DictReader(file))
     column = "error" if handle_unknown == "error" else "warning"
     assert [TOLD in row[column] for row in rows] == [False, True, False]
+
+
+@pytest.mark.parametrize("edges", [[[], []], [[0], [1]]])
+def test_graphs_about_which_nothing_is_known_are_counted_in_one_warning(edges):
+    """Their outputs are those of an empty graph; they have no nearest training graphs."""
+    nothing = Graph(edges, labels=["y", "z"])
+    model = fitted(regressor, "wl", intervals=True)
+    graphs = [GRAPHS[0], nothing, STRANGE, nothing]
+    for method in (model.predict, model.predict_interval, model.neighbors):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            method(graphs)
+        nothing_known, unknown = caught
+        assert nothing_known.category is OutOfDomainWarning
+        assert unknown.category is UnknownLabelWarning
+        assert nothing_known.filename == unknown.filename == __file__
+        assert "2 of 4 graphs have nothing in common" in str(nothing_known.message)
+        assert "out_of_domain(graphs) has the positions" in str(nothing_known.message)
+        assert "1 of 4 graphs has labels" in str(unknown.message)
+    assert [g for g, value in enumerate(model.domain_distance(graphs)) if value == 1] == [1, 3]
+    assert {1, 3} <= model.out_of_domain(graphs).keys()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = model.neighbors(graphs, k=1000)
+    assert found.positions.shape == (4, N)
+    assert (found.positions[[1, 3]] == -1).all()
+    assert np.isnan(found.similarities[[1, 3]]).all()
+    assert np.isnan(found.targets[[1, 3]]).all()
+    assert (found.positions[[0, 2]] >= 0).all()
+
+
+def test_probabilities_of_such_graphs_come_with_the_warning():
+    model = fitted(classifier, "wl", probability=True)
+    with pytest.warns(OutOfDomainWarning, match="1 of 1 graphs has nothing"):
+        model.predict_proba([Graph([[], []], labels=["z"])])
+    assert model.neighbors(GRAPHS[:1], k=2).targets.tolist() != [[None, None]]

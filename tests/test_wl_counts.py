@@ -61,7 +61,7 @@ def same_partition(one, other):
 )
 def test_every_round_is_exact_refinement(graphs):
     batch = as_batch(graphs)
-    found = WLCounts(n_iterations=ROUNDS).fit(batch).vertex_colors(batch)
+    found = WLCounts(n_iterations=ROUNDS).fit(batch).vertex_wl_labels(batch)
     exact = [[] for _ in range(ROUNDS + 1)]
     for graph in batch:
         first = [label.item() for label in np.asarray(graph.labels)]
@@ -83,7 +83,7 @@ def test_whole_weights_and_directions_are_part_of_colors():
         labels = rng.integers(0, 2, 6)
         graphs.append(Graph(arcs, 6, labels=labels, weights=weights, directed=True))
     batch = as_batch(graphs)
-    found = WLCounts(n_iterations=2).fit(batch).vertex_colors(batch)
+    found = WLCounts(n_iterations=2).fit(batch).vertex_wl_labels(batch)
     exact = [[], [], []]
     for graph in batch:
         for row, colors in zip(
@@ -92,7 +92,7 @@ def test_whole_weights_and_directions_are_part_of_colors():
             row += colors
     for ours, theirs in zip(found.tolist(), exact, strict=True):
         assert same_partition(ours, theirs)
-    without = WLCounts(n_iterations=2, edge_labels=False).fit(batch).vertex_colors(batch)
+    without = WLCounts(n_iterations=2, edge_labels=False).fit(batch).vertex_wl_labels(batch)
     assert len(np.unique(without[1])) < len(np.unique(found[1]))
 
 
@@ -158,7 +158,7 @@ def test_colors_are_the_same_on_every_machine():
     graph = Graph(
         [[0, 1, 1], [1, 2, 3]], 4, labels=["C", "C", "O", "N"], edge_labels=["s", "d", "s"]
     )
-    found = WLCounts(n_iterations=1).fit([graph]).vertex_colors([graph])
+    found = WLCounts(n_iterations=1).fit([graph]).vertex_wl_labels([graph])
     assert [int(c) % 10**6 for c in found.ravel()] == PINNED
 
 
@@ -172,7 +172,7 @@ PINNED = [339286, 339286, 657819, 235035, 206013, 467365, 842555, 977136]
 def test_products_of_unary_counts_are_intersections(n_features):
     graphs = make_random_graphs(25, random_state=1)
     encoder = WLCounts(n_iterations=2, n_features=n_features).fit(graphs)
-    colors = encoder.vertex_colors(graphs)
+    colors = encoder.vertex_wl_labels(graphs)
     counted = [
         Counter((r, c) for r in range(3) for c in colors[r, a:b].tolist())
         for a, b in zip(graphs.vertex_offsets[:-1], graphs.vertex_offsets[1:], strict=True)
@@ -285,8 +285,8 @@ def test_one_hot_features_are_labels():
         for g in graphs
     ])  # fmt: skip
     assert WLCounts().fit(features).joint_
-    one = WLCounts(n_iterations=2).fit(graphs).vertex_colors(graphs)
-    other = WLCounts(n_iterations=2).fit(features).vertex_colors(features)
+    one = WLCounts(n_iterations=2).fit(graphs).vertex_wl_labels(graphs)
+    other = WLCounts(n_iterations=2).fit(features).vertex_wl_labels(features)
     for ours, theirs in zip(one.tolist(), other.tolist(), strict=True):
         assert same_partition(ours, theirs)
 
@@ -345,7 +345,9 @@ def test_unseen_labels_are_told_and_no_error():
     named = [Graph(g.edge_index, g.n_vertices, labels=np.full(g.n_vertices, "a")) for g in graphs]
     model = GraphClassifier("wl").fit(named, y)
     strange = Graph([[0, 1], [1, 2]], labels=["a", "z", "a"])
-    with pytest.warns(UnknownLabelWarning, match="1 of 3 graphs has labels or descriptors"):
+    with pytest.warns(
+        UnknownLabelWarning, match="1 of 3 graphs has labels or graph-level features"
+    ):
         assert model.predict([*named[:2], strange]).shape == (3,)
     assert model.valid_graphs([strange]).errors == {}
     told = {1: "vertex label z was not seen during fit"}

@@ -252,7 +252,7 @@ def test_mode_of_the_map(look):
     page.check("#map-0 input[value=answer]")
     page.wait_for_function(f"before => {changed}", arg=by_class)
     assert [key.get_attribute("data-mode") for key in legends(page)] == ["answer"]
-    assert "predicted rightly" in legends(page)[0].inner_text()
+    assert "correct prediction" in legends(page)[0].inner_text()
     wrong = len(examples.data_of()["mistakes"])
     counts = sorted(fills()[:N_GRAPHS].count(c) for c in set(fills()[:N_GRAPHS]))
     assert counts == [wrong, N_GRAPHS - wrong]

@@ -178,7 +178,7 @@ EXPLAIN = """() => {
     ],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore::fdgnn.exceptions.FDGNNWarning")
-def test_scores_and_contributions_are_those_of_python(visit, cases, name):
+def test_scores_and_attributions_are_those_of_python(visit, cases, name):
     graphs, _, model = cases[name]
     outputs, vertices, scores, base, chances = zip(*visit(name).evaluate(EXPLAIN), strict=True)
     exact, certified = precise(model, graphs)
@@ -554,7 +554,7 @@ def test_the_header_tells_which_model_answers(visit):
     page.wait_for_selector("#train[data-trained]", state="attached")
     page.click("#use-trained")
     page.wait_for_selector("#play", state="visible")
-    assert "trained in this page answers (3 layers of 50 units)" in page.inner_text("#summary")
+    assert "trained in this page (3 layers of 50 units)" in page.inner_text("#summary")
     page.click("#tab-train")
     page.click("#use-own")
     assert page.inner_text("#summary") == own
@@ -583,7 +583,7 @@ def test_what_would_flip_the_class_stays_when_the_table_is_opened(visit):
     page.wait_for_selector("#flips button")
     told = page.inner_text("#flips")
     page.click("#table-of-vertices summary")
-    page.wait_for_selector("#contributions table")
+    page.wait_for_selector("#attributions table")
     assert page.inner_text("#flips") == told
 
 
