@@ -16,6 +16,7 @@ import fdgnn
 PLUMBING = (
     "Facts", "answer_for", "answers", "arrays", "attribute", "chances", "_check_graphs",
     "check_parameters", "counted", "depth_parameter", "draw", "encode", "expanded_size", "facts",
+    "features_of",
     "intervals_of", "learn_from_held_out", "_mean_score", "members", "n_counted",
     "network_features", "no_features", "penalties", "recipe", "relative_penalty", "restore",
     "sets_of", "share_out_scores", "shared_out", "split", "set_seed",
