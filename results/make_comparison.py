@@ -18,6 +18,7 @@ from fdgnn.evaluation.baselines import METHODS
 from fdgnn.evaluation.record import Evaluation, MetricScores, PublishedScore
 from fdgnn.evaluation.run import read_evaluations
 from fdgnn.records import write_record
+from fdgnn.texts import counted
 
 HERE = Path(__file__).parent / "compare"
 
@@ -25,19 +26,19 @@ HEAD = """# Comparison with baselines
 
 Written by `make results` from the `NAME.json` in this folder, each the `evaluation.json` of a run
 of `fdgnn compare NAME` ([protocol](../../docs/how-to/baselines.md#the-protocol)), on the folds of
-seed 0, mean ± standard deviation over ten outer folds. Accuracies of the ensemble with its current
-base models, over three seeds, are on [another page](../beyond/README.md), and differ.
+seed 0, mean ± standard deviation over ten outer folds. The rows *FDGNN auto* were measured with
+earlier base models; [results of the current ones](../beyond/README.md), over three or more seeds,
+differ.
 
 * *Difference*: our mean minus the published one, in units of the larger standard deviation.
 * *Training*: CPU seconds to train the selected model on one core, mean over the outer folds.
   *Relative to FDGNN*: this time divided by FDGNN's. *Selection*: CPU seconds of the hyperparameter
   search, for all outer folds together. FDGNN is trained in milliseconds, but its search takes
-  minutes. *FDGNN auto* selects during training, so its training time is its total time; its rows
-  were measured with earlier base models.
-* *Searched*: configurations, and the inner folds that validated them; 0 folds: nothing was
-  selected, the first configuration of the grid was trained for all published epochs.
-* FDGNN's accuracy is a mean over its random initializations; the others are those of one model.
-* Variants of fdgnn and WL-OA ran later than the other baselines, on the same kind of machine.
+  minutes. *FDGNN auto* selects during training, so its training time is its total time.
+* *Searched*: the number of configurations, and of inner folds for their validation. With 0 folds,
+  nothing was selected; the first configuration of the grid was trained for all published epochs.
+* FDGNN's accuracy is a mean over its random initializations; other accuracies are of one model.
+* *FDGNN auto* and WL-OA were measured later than the others, on the same kind of machine.
 
 [Conclusions](../../docs/how-to/baselines.md#what-was-found).
 """
@@ -87,7 +88,7 @@ def dataset(name: str, rows: Sequence[Evaluation]) -> list[str]:
             f"{head}{percent(row.by('accuracy'))} | {percent(row.published)} | {off_by(row)} | "
             f"{train:.3g} | {faster} | {test:.2g} | "
             f"{row.times.selection:.0f} | {row.model.n_parameters} | {row.peak_mb:.0f} | "
-            f"{protocol.n_configurations}{initializations} on {protocol.n_inner} folds |"
+            f"{protocol.n_configurations}{initializations} on {counted(protocol.n_inner, 'fold')} |"
         )
     return lines
 

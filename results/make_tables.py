@@ -25,20 +25,22 @@ Written by `make results` from the `NAME.json` in this folder, each the `evaluat
 This is nested stratified 10 x 10 cross-validation with seed 0. Configurations of (rho, omega(1),
 omega, depth) are drawn at random; each random initialization selects one of 12 alphas; validation
 and test scores are averaged over the initializations. Tables show the mean and standard deviation
-over the ten outer folds. `make results/NAME.json` repeats a run. The last column of table 1 has the
-numbers of configurations and random initializations; the paper has 100 x 20. On NCI1 and COLLAB,
-with 500 units, only 2 of the 20 initializations were run. [Another
-page](../docs/explanation/reproduction.md) discusses the differences to the paper.
+over the ten outer folds. `make results/NAME.json` repeats a run. The paper has 100 configurations
+and 20 random initializations; on NCI1 and COLLAB, with 500 units, only 2 of the 20 were run. How
+the results differ from the paper's is discussed in
+[Reproducing the paper](../docs/explanation/reproduction.md).
 """
 
 
 EARLIER = """
-The search time of COLLAB is CPU time, as `fdgnn evaluate` measures it now. For the other datasets
-it is the elapsed time of each process; on NCI1, the processes waited for other work on the machine
-most of this time.
+## Notes
 
-REDDIT-BINARY and the other seeds were measured with earlier versions of the engine, which bounded
-spectral radii more tightly and on REDDIT-BINARY iterated closer to the fixed points
+The search time of COLLAB is CPU time, as `fdgnn evaluate` measures it. For the other datasets it is
+the elapsed time of each process; on NCI1, processes waited for other work on the machine most of
+this time.
+
+REDDIT-BINARY and the other seeds were measured with earlier versions of the engine, which had
+tighter bounds on spectral radii and, on REDDIT-BINARY, iterated closer to the fixed points
 ([decision 11](../docs/decisions/0011-engine-error.md)). The effect is small: MUTAG and PTC_MR have
 the same accuracy in both versions, IMDB-MULTI 49.02 and 49.00.
 """
@@ -79,8 +81,8 @@ def ways_with_initializations(found: Results) -> list[str]:
         "## Table 1, other ways to use a configuration's random initializations",
         "",
         "From the same random initializations "
-        "([decision 6](../docs/decisions/0006-random-initializations.md)); in brackets "
-        "the difference to the paper in its standard deviations.",
+        "([decision 6](../docs/decisions/0006-random-initializations.md)). In brackets: the\n"
+        "difference from the paper, in units of the paper's standard deviation.",
         "",
         "| dataset | " + " | ".join(READINGS) + " | paper |",
         "|---|---|---|---|---|",
@@ -155,9 +157,8 @@ def gin_protocol(found: Results) -> list[str]:
         "## MUTAG in GIN's protocol",
         "",
         "Configurations are selected on the reported folds, so accuracies are optimistically "
-        f"biased: one configuration for all folds {for_all:.1f} %, one for each "
-        f"fold {for_each:.1f} %; paper "
-        f"{paper.MUTAG_GIN_PROTOCOL['FDGNN']} %.",
+        f"biased: {for_all:.1f} %\nwith one configuration for all folds, {for_each:.1f} % with one "
+        f"for each fold, and {paper.MUTAG_GIN_PROTOCOL['FDGNN']} % in the paper.",
     ]
 
 

@@ -144,8 +144,15 @@ def ablation_table(
     """Return a table with a column for each dataset; rows in the order in which they were run."""
     there = [name for name in names if name in found]
     whats = dict.fromkeys(what for name in there for what in found[name])
-    rows = [_row(what, [_mean_of(found[name].get(what)) for name in there]) for what in whats]
+    rows = [
+        _row(_singular(what), [_mean_of(found[name].get(what)) for name in there]) for what in whats
+    ]
     return table(rows, first=first, names=there)
+
+
+def _singular(what: str) -> str:
+    """Write "1 iteration" where a run is named "1 iterations"."""
+    return re.sub(r"\b1 (iteration|standard error)s", r"1 \1", what)
 
 
 def _mean_of(values: list[float] | None) -> str:
