@@ -5,15 +5,15 @@
 //
 //     d = rho |W_H| e + |W_I| e_below + r       and       e_h <= f_h d_h,
 //
-// where r_h is the change of its sources since unit h was evaluated. A unit that is evaluated once has r_h = 0.
-// In a component that is swept, r_h comes from the sources that moved after h was evaluated for the last
-// time: if the checked units moved by m in the last sweep, r_h <= rho |W_H[h, those]| m.
+// where r_h is how far the sources of unit h moved since h was evaluated: 0 if it is evaluated once.
+// In a component that is swept, sources move after h was evaluated for the last time: if the checked
+// units moved by m in the last sweep, r_h <= rho |W_H[h, those]| m.
 //
 // Before states are known, f_h = 1, because tanh has a slope of at most 1. `ErrorBound` solves the
 // equations for this, with m = 1; its solution is the amplification of a graph.
 //
-// When they are found, f_h can be much smaller. tanh a - tanh b = tanh(a - b) (1 - tanh a tanh b), so a
-// vertex whose state x differs from its x* by e, and what tanh is applied to by d, has
+// When states are known, f_h can be much smaller. Let a state x have the error e, and the argument of
+// tanh the error d. Because tanh a - tanh b = tanh(a - b) (1 - tanh a tanh b),
 //
 //     e <= d (1 - x x*) <= d (1 - x^2 + |x| e) <= d (1 - x^2) + d e,   so   e <= d (1 - x^2) / (1 - d)
 //
@@ -31,7 +31,7 @@
 namespace fdgnn {
 
 constexpr i64 MOST_ERROR_SWEEPS = 1000;
-constexpr double MOST_AMPLIFIED = 1e9;  // what float64 can resolve is proven to 1e-5 or so
+constexpr double MOST_AMPLIFIED = 1e9;  // beyond this, the bound is useless even in float64
 constexpr double UNBOUNDED = 1e300;
 
 class ErrorBound {
@@ -94,8 +94,8 @@ class ErrorBound {
         return total;
     }
 
-    // Solve a cycle. Its first unit is checked, and evaluated once more at the end, so that only the
-    // second was evaluated before its move. Errors are linear in the first unit's, here zero at first.
+    // Solve a cycle. Its first unit is checked, and evaluated once more at the end, so only the
+    // second one was evaluated before its move. Errors are linear in the first unit's, here zero.
     bool go_around(i64 layer, Span<const i64> units, double rho) {
         const i64 m = units.size;
         double gain = 1.0, error = 0.0;
@@ -126,8 +126,8 @@ class ErrorBound {
         return W.values[h][k];
     }
 
-    // Units of a denser component are evaluated in order, and all are checked. What they read is older
-    // than its sources where these were evaluated later, or are themselves.
+    // Units of a denser component are evaluated in order, and all are checked. A unit reads old
+    // states of itself and of sources that are evaluated after it.
     void add_residuals(i64 layer, Span<const i64> units, double rho) {
         const Wiring<double> W = weights.recurrent(layer);
         std::vector<i64> time(errors.size(), -1);
@@ -142,9 +142,9 @@ class ErrorBound {
         }
     }
 
-    // Sweep from zero. The sweep is linear and has no negative entries, so where one moves all errors by
-    // at most `ratio` times what the one before did, all later ones together move them by at most
-    // ratio / (1 - ratio) times that.
+    // Sweep from zero. A sweep is linear without negative coefficients. If it moves all errors by
+    // at most `ratio` times the previous move, all later sweeps together move them by at most
+    // ratio / (1 - ratio) times its move.
     bool sweep(i64 layer, Span<const i64> units, double rho) {
         for (i64 n = 0; n < MOST_ERROR_SWEEPS; n++) {
             double least = std::numeric_limits<double>::infinity(), ratio = 0.0;
@@ -158,7 +158,7 @@ class ErrorBound {
                 errors[h] = error;
                 steps[h] = step;
             }
-            if (!(ratio < 1.0)) continue;  // NaN, too
+            if (!(ratio < 1.0)) continue;  // also NaN
             const double rest = ratio / (1.0 - ratio);
             if (rest > 1e-2 && rest > 1.1 * least / (1.0 - least)) continue;
             for (i64 h : units) errors[h] += rest * steps[h];
@@ -201,8 +201,8 @@ class Amplifications {
     mutable std::vector<std::atomic<double>> known;
 };
 
-// Errors of the states that were found, for all graphs of a block side by side: one column for each, in
-// whole vectors of float32. What these arrays have beyond the last graph is zero.
+// Errors of the computed states, with one column for each graph of a block, in whole vectors of
+// float32. Columns beyond the last graph are zero.
 class SlopeBound {
   public:
     using Columns = Row<float>;

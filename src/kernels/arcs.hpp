@@ -43,8 +43,8 @@ inline void keep_place(MergedArcs& found, const Carrying& arc, bool is_new) {
     found.first.push_back(is_new);
 }
 
-// Sort and merge arcs (2, n_listed), sources before targets, of the union of graphs. Where graphs are
-// not directed, each arc is mirrored.
+// Sort and merge arcs (2, n_listed), sources before targets, of the union of graphs. In undirected
+// graphs, each arc is mirrored.
 template <class Arc>
 MergedArcs merge_arcs(Grid<const i64> arcs, Span<const i64> vertex_offsets, bool directed) {
     const i64 n_listed = arcs.columns, n = vertex_offsets[vertex_offsets.size - 1];

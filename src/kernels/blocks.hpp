@@ -22,9 +22,9 @@ struct Bundle {
 // One allocation serves all blocks of a chunk. Rows that belong to no graph have size 0.
 //
 // Where a block has several small graphs, they are interleaved: the same row of LANES graphs is one
-// vector. So a diagonal of their matrices takes x from a place that is a whole number of vectors
-// away, and the sums over all rows of LANES graphs are made at once. A graph's results do not depend
-// on how it stands in its block.
+// vector. So a diagonal of their matrices reads x at a distance of a whole number of vectors, and
+// LANES graphs are summed at once. The results of a graph do not depend on its position in the
+// block.
 template <class T>
 class Block {
   public:
@@ -94,8 +94,8 @@ class Block {
         fill_diagonals();
     }
 
-    // d = W_I u + bias for unit h. The input u is the one-hot code or the features, where they are
-    // given for the first layer, else the states of the layer below.
+    // d = W_I u + bias for unit h. The input u is the one-hot code or the features, if they are
+    // given (first layer), else the states of the layer below.
     void drive(i64 h, const Wiring<T>& W, const T* bias, bool is_first, const Table<T>& below,
                T* RESTRICT d) const {
         const i64 C = W.sources.columns;
@@ -303,7 +303,7 @@ class Block {
         n_inside = next - inside.data();
     }
 
-    // Share the diagonals out to as few passes as there can be.
+    // Divide the diagonals among as few passes as possible.
     void find_passes() {
         const i64 n_passes = (n_diagonals + MOST_DIAGONALS - 1) / MOST_DIAGONALS;
         passes.clear();

@@ -1,4 +1,4 @@
-// The weights of a reservoir with one connection each way: drawn, and scaled to what is asked for.
+// The weights of a reservoir with one connection each way: drawn and scaled.
 #pragma once
 
 #include "random.hpp"
@@ -38,7 +38,7 @@ inline DrawnLayers draw_layers(Span<const u32> entropy, i64 L, i64 H, i64 n_inpu
     return found;
 }
 
-// What weights are scaled to.
+// The scales of the weights.
 struct Scaling {
     double rho, k;              // rho(W_H) k = rho
     double first_input, input;  // W_I of the first layer, and of the others

@@ -42,7 +42,7 @@ void bind_tanh(nb::module_& m) {
         nb::arg() = 1);
 }
 
-// About so many operations are needed to solve graphs.
+// The approximate number of operations to solve graphs.
 static i64 operations(const BoundQuotients& b, const Program& program) {
     return 20 * b.quotients.sizes.size * program.weights<double>().n_layers() *
            program.weights<double>().n_units();

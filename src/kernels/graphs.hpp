@@ -31,7 +31,7 @@ struct Quotients {
     Span<const i64> bands;              // (n_quotients,)
 };
 
-// All that is known of the quotients of a batch (`fdgnn.graphs.colors.Quotients.bound`).
+// All arrays about the quotients of a batch (`fdgnn.graphs.colors.Quotients.bound`).
 struct BoundQuotients {
     Quotients quotients;
     Span<const i64> quotient_of;      // (n_graphs,)
@@ -42,7 +42,7 @@ struct BoundQuotients {
 };
 
 // Small quotients stand in bundles, one in each lane; see `Block`. A row of a bundle is a whole vector of
-// float32, so that no load crosses a line of the cache. Engines differ in it, so no other code may use it.
+// float32, so that no load crosses a cache line. Only engines may use LANES, which differs.
 #ifdef __AVX512F__
 constexpr i64 LANES = 16;
 #else

@@ -1,4 +1,4 @@
-// A fixed scrambler of 64 bits, from which colors are made.
+// A fixed hash function of 64 bits, for WL labels.
 #pragma once
 
 #include "views.hpp"
@@ -13,7 +13,7 @@ inline u64 mix(u64 z) {
     return z ^ (z >> 31);
 }
 
-// Hash each row of an (n, m) array into a color.
+// Hash each row of an (n, m) array to 64 bits.
 inline void mix_rows(Grid<const u64> rows, Span<u64> colors) {
     for (i64 v = 0; v < rows.rows; v++) {
         u64 z = static_cast<u64>(rows.columns);

@@ -1,4 +1,4 @@
-// Long work that can be interrupted: kernels count what they do, and now and then check for interrupts.
+// Interruptible kernels: they count operations, and regularly check for interrupts.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace fdgnn {
 
 constexpr i64 WORK_BETWEEN_CHECKS = i64(1) << 21;  // states or arcs: some milliseconds
 
-// Throw if the kernel that this thread runs is to end (python.hpp).
+// Throw if the kernel of this thread must end (python.hpp).
 inline void check_interrupts();
 
 class Interrupts {
@@ -23,7 +23,7 @@ class Interrupts {
         }
     }
 
-    // Do something with each number below n; they are counted by the thousand, which costs nothing.
+    // Call a function for each number below n, counting them by the thousand, which takes no time.
     template <class F>
     void each(i64 n, F work) {
         for (i64 start = 0; start < n; start += 1024) {

@@ -1,14 +1,14 @@
 // Counts of vertex pairs by their labels and their distance, as rows of a sparse matrix.
 //
 // A breadth-first search from each source s visits the vertices v at a distance d of at most
-// max_distance. Each visit counts the key of (label(s), label(v), d): of undirected graphs the labels
-// are unordered, so that with all vertices as sources each pair is visited twice. A graph with more than
-// max_sources vertices has that many sources, evenly spaced among its vertices in the order of their
-// labels, and what they count is scaled up.
+// max_distance. Each visit counts the key of (label(s), label(v), d). In undirected graphs, the
+// labels are unordered, so each pair is visited twice if all vertices are sources. A graph with
+// more than max_sources vertices has that many sources, evenly spaced among its vertices in the
+// order of their labels, and their counts are scaled up.
 //
-// A count m is unary-encoded: one feature for each level up to m, of the squared size of the step to it,
-// so that the product of two graphs' features is the smaller one of their counts. Levels are all whole
-// numbers up to EXACT, and beyond those of four binary digits.
+// A count m is unary-encoded: one feature for each level up to m, the square root of the step to
+// this level, so that the product of two graphs' features is the smaller count. Levels are all
+// integers up to EXACT, then those of four significant binary digits.
 #pragma once
 
 #include <cmath>
@@ -42,7 +42,7 @@ class KeyCounts {
   public:
     KeyCounts() { clear(); }
 
-    // Forget all keys; a small table again, since the next graph may be small.
+    // Remove all keys, and start with a small table, because the next graph may be small.
     void clear() {
         keys.resize(64);
         counts.assign(64, 0);
@@ -143,7 +143,7 @@ class PairSearch {
     Interrupts interrupts;
 };
 
-// How many pairs a key stands for whose visits from n_sources of n vertices were counted.
+// The number of pairs with a key, from its visits from n_sources of n vertices.
 inline i64 pairs_of(i64 visits, i64 n, i64 n_sources) {
     const double scaled = static_cast<double>(visits) * static_cast<double>(n) /
                           (2.0 * static_cast<double>(n_sources));
@@ -155,7 +155,7 @@ inline i64 times(i64 distance, const PairRules& rules) {
     return distance == 0 || rules.directed ? 2 : 1;
 }
 
-// Call use(column, value) for each feature of a key that stands for so many pairs.
+// Call use(column, value) for each feature of a key with n_pairs pairs.
 template <class Use>
 void features_of_key(u64 key, i64 n_pairs, u64 mask, Use use) {
     i64 before = 0;
@@ -208,8 +208,8 @@ inline PairRows count_pairs(i64 g0, i64 g1, const Structure& s, Grid<const u64> 
     return found;
 }
 
-// Split the product of one graph's features with a direction (n_columns,) over its vertices: the share of
-// a key goes to its visits in equal parts, and half of each to its two vertices. Adds to shares (n,).
+// Add to shares (n,) the product of one graph's features with a direction (n_columns,), divided
+// equally among the visits of a key, and equally between the two vertices of a visit.
 inline void share_pairs(i64 g, const Structure& s, Grid<const u64> labels, const PairRules& rules,
                         Span<const double> direction, Span<double> shares) {
     PairSearch search;

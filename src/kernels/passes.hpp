@@ -12,15 +12,15 @@
 
 namespace fdgnn {
 
-// Of each sample and each of k unknowns: by what the sample counts for that unknown.
+// The weight of each sample for each of k unknowns.
 struct SampleWeights {
     Grid<const double> of_group;  // (n, groups)
     Span<const i32> group;        // (k,) the group of each unknown
 };
 
 // out (P', k) += X^T (W o (X D)). Column j of X has row places[j] of D and out, or none if that is -1.
-// Values of X are all one where there are none. K is k, or 0 if that is not known when this is compiled.
-// Rows of D and out are scattered in memory, so the rows of the next sample are prefetched.
+// Without values, all entries of X are 1. K is k, or 0 if k is not known at compile time. Rows of D
+// and out are scattered in memory, so the rows of the next sample are prefetched.
 template <bool ONES, int K>
 void add_normal_products(const Sparse<double>& X, Span<const i32> places, const SampleWeights& w,
                          Grid<const double> D, Grid<double> out) {

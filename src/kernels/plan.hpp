@@ -11,7 +11,7 @@ namespace fdgnn {
 
 enum class Method { NONE, FLOAT32, FLOAT64, LITERAL };
 
-// So much a state near 1 may seem to move by rounding in a sweep that moves nothing.
+// How far a state near 1 may seem to move in a sweep by rounding alone.
 constexpr double ULPS = 8.0 * std::numeric_limits<float>::epsilon();
 
 constexpr double FINER = 0x1p-29;  // the rounding of float64 relative to float32
@@ -39,8 +39,8 @@ struct Task {
 };
 
 // Choose the method for quotient k. It is certified if its contraction rho(|W_H|) rho(|A|) is below 1 in all
-// layers. It is computed in float32 if that is fine enough to tell the fixed point to half of tol. Where
-// A is not symmetric nothing is proven about errors, so directed graphs are computed in float64.
+// layers. It is computed in float32 if this determines the fixed point to half of tol. If A is not
+// symmetric, nothing is proven about errors, so directed graphs are computed in float64.
 inline Plan plan(i64 k, const Task& task, const Program& program) {
     const BoundQuotients& b = task.graphs;
     const i64 g = b.graphs[k];

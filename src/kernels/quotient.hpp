@@ -1,4 +1,4 @@
-// Quotient graphs: one row per color class, laid out so that neighbors stand close together.
+// Quotient graphs: one row per class of equal WL labels, with neighbors close together.
 #pragma once
 
 #include <cmath>
@@ -46,7 +46,7 @@ struct ColoredGraph {
     i64 class_of(i64 arc) const { return classes[v0 + s.neighbors[arc]]; }
 };
 
-// Sort a list that is short most often.
+// Sort a list that is usually short.
 template <class T>
 void sort_short(T* first, T* last) {
     if (last - first > 16) return std::sort(first, last);
@@ -61,7 +61,7 @@ void sort_short(T* first, T* last) {
 // Orders the classes of one graph after another; all graphs share its memory.
 class RowOrder {
   public:
-    // Fill the part of a graph, from row r0 on, of the last three arguments.
+    // Fill the rows of a graph, from r0 on, in the last three arguments.
     void find(const ColoredGraph& g, i64 r0, std::vector<i64>& places,
               std::vector<i64>& representatives, std::vector<double>& sizes,
               Interrupts& interrupts) {
@@ -127,8 +127,8 @@ class RowOrder {
     }
 };
 
-// The half-width of the band with the least cost of diagonals and arcs outside it. What is counted at
-// each distance is for this function alone.
+// The half-width of the band with the least cost of diagonals and arcs outside it. `at_distance` is
+// scratch space.
 inline i64 best_band(i64 m, const i64* indptr, const std::vector<i32>& sources,
                      std::vector<i64>& at_distance) {
     at_distance.assign(m, 0);
@@ -150,8 +150,8 @@ inline i64 best_band(i64 m, const i64* indptr, const std::vector<i32>& sources,
     return best;
 }
 
-// Fill blocks with quotients of like bandwidth and size, up to the rows that a block should have. Small
-// ones come in whole bundles, in which each takes as many rows as the tallest.
+// Fill blocks with quotients of similar bandwidth and size, up to the rows that a block should
+// have. Small ones come in whole bundles, in which each takes as many rows as the tallest.
 inline void pack_blocks(BuiltQuotients& q) {
     const i64 n = static_cast<i64>(q.bands.size());
     const auto n_rows = [&](i64 k) { return q.row_offsets[k + 1] - q.row_offsets[k]; };
@@ -159,7 +159,7 @@ inline void pack_blocks(BuiltQuotients& q) {
     std::iota(q.blocks.begin(), q.blocks.end(), 0);
     std::stable_sort(q.blocks.begin(), q.blocks.end(), [&](i64 a, i64 b) {
         if (q.bands[a] != q.bands[b]) return q.bands[a] < q.bands[b];
-        // Rows ascend and descend in turn, so that neighbors of different bandwidth have like sizes.
+        // Rows ascend and descend in turn, so neighbors of different bandwidth have similar sizes.
         return q.bands[a] % 2 == 0 ? n_rows(a) < n_rows(b) : n_rows(a) > n_rows(b);
     });
     q.block_offsets.assign(1, 0);

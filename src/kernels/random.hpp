@@ -111,7 +111,7 @@ class Stream {
         for (i32& number : numbers) {
             number = 0;
             if (n <= 1) continue;
-            u64 product = next_half() * n;  // D. Lemire's way, without a division most often
+            u64 product = next_half() * n;  // D. Lemire's method, usually without a division
             if (static_cast<u32>(product) < n)
                 for (const u32 least = (0u - n) % n; static_cast<u32>(product) < least;)
                     product = next_half() * n;

@@ -1,8 +1,8 @@
-// Color refinement (1-WL) of each graph, with 64-bit hashes as colors.
+// Color refinement (1-WL) of each graph, with 64-bit hashes as WL labels (`colors`).
 //
-// The next color of a vertex is a hash of its own color and of the sum of the mixed colors of its
-// in-neighbors. So a round costs one addition per arc, and colors mean the same in every graph. Two
-// vertices of one graph of n vertices collide with a chance below rounds n^2 / 2^65.
+// The next label of a vertex is a hash of its own label and of the sum of the mixed labels of its
+// in-neighbors: one addition per arc and iteration (`round`), and labels mean the same in every
+// graph. Two labels of a graph of n vertices collide with a probability below rounds n^2 / 2^65.
 #pragma once
 
 #include <numeric>
@@ -14,17 +14,17 @@
 namespace fdgnn {
 
 constexpr i64 MOST_WORK =
-    i64(1) << 26;               // vertices and arcs of a graph times rounds: a quarter second
+    i64(1) << 26;               // vertices and arcs of a graph times iterations: a quarter second
 constexpr i64 FEW_ROUNDS = 16;  // that a graph of any size may have
 
 struct Refined {
-    std::vector<i32> classes;     // (N,) the class of each vertex, by ascending color in its graph
+    std::vector<i32> classes;     // (N,) the class of each vertex, by ascending label in its graph
     std::vector<i64> n_classes;   // (n,)
     std::vector<i64> rounds;      // (n,)
-    std::vector<u64> signatures;  // (n,) a hash of the colors with their counts
+    std::vector<u64> signatures;  // (n,) a hash of the labels with their counts
 };
 
-// Numbers the distinct colors of one list after another; its memory serves all lists up to a length.
+// Numbers the distinct labels of one list after another, in the memory for the longest list.
 class Classes {
   public:
     explicit Classes(i64 longest)
@@ -32,7 +32,7 @@ class Classes {
 
     i64 count = 0;
 
-    // Number the colors as they appear.
+    // Number the labels in order of appearance.
     void find(Span<const u64> color, i32* classes) {
         begin(color.size);
         count = 0;
@@ -40,8 +40,8 @@ class Classes {
         clear(0);
     }
 
-    // Take the next colors of the same vertices. A class only ever splits: vertices that differ from
-    // the first of their class, which are few, form new ones.
+    // Take the next labels of the same vertices. Classes only split: the few vertices that differ
+    // from the first of their class form new classes.
     void split(Span<const u64> color, i32* classes) {
         const i64 before = count;
         for (i64 c = 0; c < before; c++) distinct[c] = color[leaders[c]];
@@ -50,7 +50,7 @@ class Classes {
         clear(before);
     }
 
-    // Number the classes by ascending color instead.
+    // Number the classes by ascending label instead.
     void sort(Span<i32> classes) {
         numbers.resize(count);
         if (count > FEW_CLASSES) {
@@ -59,7 +59,7 @@ class Classes {
             std::sort(order.begin(), order.end(),
                       [&](i32 a, i32 b) { return distinct[a] < distinct[b]; });
             for (i64 c = 0; c < count; c++) numbers[order[c]] = static_cast<i32>(c);
-        } else {  // without a branch, which is faster than to sort
+        } else {  // without a branch, which is faster than sorting
             for (i64 c = 0; c < count; c++) {
                 i32 smaller = 0;
                 for (i64 other = 0; other < count; other++)
@@ -74,7 +74,7 @@ class Classes {
     static constexpr i64 FEW_CLASSES = 48;
     u64 mask = 0;
     std::vector<i32> table;     // of class numbers, all -1 between calls
-    std::vector<u64> distinct;  // the color of each class
+    std::vector<u64> distinct;  // the label of each class
     std::vector<i64> leaders;   // its first vertex
     std::vector<u64> slots;     // its place in the table
     std::vector<i32> order, numbers;
@@ -99,7 +99,7 @@ class Classes {
     }
 };
 
-// Computes the next colors of the vertices of one graph after another; all graphs share its memory.
+// Computes the next labels of the vertices of one graph after another; all graphs share its memory.
 class LabelStep {
   public:
     LabelStep(const Structure& s, Span<const u64> weight_bits)
@@ -156,18 +156,18 @@ class LabelStep {
     }
 };
 
-// Hash the colors of a graph, in any order, and how long it was refined.
+// Hash the labels of a graph, in any order, and the number of iterations.
 inline u64 signature(Span<const u64> color, i64 n_rounds) {
     u64 total = static_cast<u64>(color.size);
     for (u64 each : color) total += mix(each);
     return mix(total ^ static_cast<u64>(n_rounds));
 }
 
-// Refine each graph until no class splits, and for n_rounds at least. `colors` (N,) holds the
-// first colors and gets the last; weight_bits (n_arcs,), or none.
+// Refine each graph until no class splits, for at least n_rounds iterations. `colors` (N,) has the
+// first labels and receives the last; weight_bits (n_arcs,), or none.
 //
-// A path of n vertices takes n / 2 iterations. A graph for which this is too much work is left as it is:
-// each vertex is a class of its own, and the graph is like no other.
+// A path of n vertices takes n / 2 iterations. A graph for which this is too much work is not
+// refined: each vertex is a class of its own, and no other graph has its signature.
 inline Refined refine(const Structure& s, Span<const u64> weight_bits, Span<u64> colors,
                       i64 n_rounds) {
     const i64 n = s.vertex_offsets.size - 1, largest = longest(s.vertex_offsets);

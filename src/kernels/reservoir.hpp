@@ -45,7 +45,7 @@ struct Schedule {
     Span<const i64> period;   // steps of the dynamics in one sweep of a component: m for a cycle
     Grid<const bool> summed;  // (L, H) has a sum over neighbors that another unit reads
     Grid<const bool> kept;    // (L, H) is read by the next layer
-    Span<const i64> slots;    // (L,) the place of each layer among the layers asked for, or -1
+    Span<const i64> slots;    // (L,) the place of each layer among the requested layers, or -1
 
     Span<const i64> units_of(i64 c) const { return order.part(components[c], components[c + 1]); }
     bool is_cycle(i64 c) const { return n_checked[c] == 1; }
@@ -71,7 +71,7 @@ struct Outputs {
     Cube<double> states;    // (n_rows, n_slots, H), or none
 };
 
-// Memory that begins at a whole vector of any processor, and that is not filled unless it is asked for:
+// Memory that begins at a whole vector of any processor. It is not initialized unless requested:
 // `Row<T>(n)` has n numbers that other code will write.
 template <class T>
 struct Aligned {

@@ -1,8 +1,8 @@
 // One unit over all rows of a block: a contiguous vector.
 //
 // All loops here are plain passes that the compiler turns into vector instructions. Terms are added
-// in an order that depends on the graph alone, and products are fused with sums where it is said, not
-// where the compiler likes (-ffp-contract=off): a graph has the same bits wherever it stands.
+// in an order that depends on the graph alone, and products are fused with sums only where the
+// source requests it (-ffp-contract=off), so a graph has the same bits at every position.
 #pragma once
 
 #include <cmath>
@@ -17,8 +17,8 @@ constexpr i64 STRANDS = 16;         // the rows of a graph are summed in so many
 constexpr i64 WHOLE_ROWS = 16;      // rows are padded to a multiple of this: whole vectors
 constexpr i64 MOST_DIAGONALS = 12;  // in one pass: about as many addresses as fit in registers
 
-// a b + c, rounded once: on all processors the same bits. Where none of its instructions does that, it is
-// a call of the C library, and slow.
+// a b + c, rounded once, with the same bits on all processors. Without such an instruction, it is a
+// slow call of the C library.
 template <class T>
 inline T fused(T a, T b, T c) {
     return std::fma(a, b, c);
@@ -119,8 +119,8 @@ void squared_step(i64 n, const T* RESTRICT x, const T* RESTRICT old, T* RESTRICT
     for (i64 v = 0; v < n; v++) out[v] = (x[v] - old[v]) * (x[v] - old[v]);
 }
 
-// Move the state to tanh(d + w s) where it is active, and give it as x. If the move is checked, give
-// its square as well, also where it is not made.
+// Move the state to tanh(d + w s) where it is active, and return it as x. If the move is checked,
+// also return its square, even where the state does not move.
 template <bool CHECKED, class T>
 void tanh_move(i64 n, const T* RESTRICT d, T w, const T* RESTRICT s, const T* RESTRICT active,
                T* RESTRICT state, T* RESTRICT x, T* RESTRICT squares) {
@@ -194,9 +194,9 @@ void largest_slopes(i64 n, const T* RESTRICT sizes, const T* RESTRICT y, float* 
         found[k] = static_cast<float>(std::max(even[k], odd[k])) + SLOPE_ROUNDING;
 }
 
-// s += N diagonals times x, or s = that. Rows lie in stripes of WHOLE_ROWS. A stripe has its part of one
-// diagonal after the other; stripes are `pitch` apart, and each diagonal takes x from its own place.
-// Without the pragma GCC leaves a loop over diagonals, which takes longer than what is in it.
+// Add N diagonals times x to s, or set s to the sum. Rows lie in stripes of WHOLE_ROWS, `pitch`
+// apart. A stripe has its part of one diagonal after the other; each reads x from its own place.
+// Without the pragma, GCC keeps the loop over diagonals, whose overhead exceeds its arithmetic.
 template <i64 N, bool IS_FIRST, class T>
 void add_diagonals(i64 n, const T* RESTRICT stripe, i64 pitch, const T* x,
                    const i64* RESTRICT places, T* RESTRICT s) {
@@ -217,7 +217,7 @@ template <class T>
 using AddDiagonals = void (*)(i64 n, const T* stripe, i64 pitch, const T* x, const i64* places,
                               T* s);
 
-// The function that adds a number of diagonals, at most MOST_DIAGONALS, that is known only now.
+// The function for a number of diagonals, at most MOST_DIAGONALS, that is known only at run time.
 template <bool IS_FIRST, class T, i64 N = 1>
 AddDiagonals<T> adder_of(i64 n_diagonals) {
     if constexpr (N < MOST_DIAGONALS)

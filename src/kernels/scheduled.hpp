@@ -48,8 +48,8 @@ class BlockSolver {
           checked_rho(stopped.size(), 0.0f),
           exact_weights(program.weights<double>()) {}
 
-    // Solve a block of quotients through all layers. Those for which this precision does not suffice
-    // are planned anew.
+    // Solve a block of quotients through all layers. Those for which this precision does not
+    // suffice get a new plan.
     void solve(Span<const i64> quotients) {
         block.load(quotients);
         bool provisional = false;
@@ -218,8 +218,8 @@ class BlockSolver {
     // One sweep maps the checked units of a cycle to their next states and contracts distances by
     // r = contraction^period. So states that it moves by d were at most d / (1 - r) away from the fixed
     // point, and are no farther now. All other states are within d times the amplification of theirs
-    // (`ErrorBound`). Where that is too much for float32, sweeps continue to the precision of float32, and
-    // `check_errors` has the last word. A frozen graph stays as it is, however long others go on.
+    // (`ErrorBound`). If this is too much for float32, sweeps continue to the precision of float32,
+    // and `check_errors` decides. A frozen graph no longer changes.
     i64 freeze(i64 n_steps, bool is_last) {
         i64 n_active = 0;
         for (i64 k = 0; k < block.n_graphs; k++) {
@@ -249,7 +249,7 @@ class BlockSolver {
         return n_active;
     }
 
-    // Leave graphs to float64 whose errors in this layer are not proven to be below half of tol.
+    // Plan float64 for graphs whose errors in this layer are not proven to be below half of tol.
     void check_errors() {
         for (i64 k = 0; k < block.n_graphs; k++) {
             Plan& own = plans[block.graphs[k]];

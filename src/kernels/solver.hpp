@@ -70,7 +70,7 @@ inline Counts solve(i64 first, i64 last, const Task& task, const Program& progra
     counts.n_infinite += solve_blocks<double>(doubles, task, program, all, out);
     if (steps.size() > 0) follow_graphs(span(steps.blocks), task, program, out);
 
-    for (i64 g = 0; g < b.quotient_of.size; g++) {  // the same for graphs that look alike
+    for (i64 g = 0; g < b.quotient_of.size; g++) {  // the same for graphs with one quotient
         const i64 k = b.quotient_of[g], own = b.graphs[k];
         if (own == g || plans[k].method == Method::NONE) continue;
         for (i64 i = 0; i < out.pooled.layers; i++)
@@ -83,8 +83,8 @@ inline Counts solve(i64 first, i64 last, const Task& task, const Program& progra
     return counts;
 }
 
-// A few graphs without arc weights, from their arcs on: their quotients, and what the engine has to know
-// of each.
+// A few graphs without arc weights: their quotients, built from their arcs, and the data that the
+// engine needs.
 struct FewGraphs {
     BuiltQuotients built;
     BoundQuotients quotients;

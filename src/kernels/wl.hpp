@@ -7,7 +7,7 @@
 //     label'(v) = mix(label(v) ^ mix(total(v)))
 //
 // Sums do not depend on the order of neighbors, so labels do not depend on the numbering of vertices.
-// In directed graphs the arcs that leave v are summed, too, by themselves.
+// In directed graphs, the arcs that leave v are summed separately.
 #pragma once
 
 #include "graphs.hpp"
@@ -21,7 +21,7 @@ constexpr u64 OUTWARD =
 constexpr i64 SHORT_ROW = 64;    // entries up to which sorting by comparison is faster
 constexpr i64 MUCH_LONGER = 32;  // times as long: then searching a list is faster
 
-// What the arcs of a batch carry, hashed; and whether they have a direction.
+// Hashed labels or weights of the arcs of a batch, and whether arcs are directed.
 struct Arcs {
     Span<const u64> bits;  // (n_arcs,), or none
     bool directed;
@@ -101,7 +101,7 @@ inline void number_occurrences(i64 g0, i64 g1, Span<const i64> vertex_offsets,
     }
 }
 
-// Sort by ten bits at a time, the lowest first: as many steps for each entry at any length.
+// Radix sort by ten bits at a time, the lowest first: in linear time.
 inline void sort_by_digits(Span<i32> values, i32* spare, u64 largest) {
     std::vector<i64> starts(1025);
     for (int shift = 0; (largest >> shift) > 0; shift += 10) {
@@ -113,7 +113,7 @@ inline void sort_by_digits(Span<i32> values, i32* spare, u64 largest) {
     }
 }
 
-// Add up entries of one column in a sorted row of so many entries; return how many are left.
+// Add up entries of one column in a sorted row of this length; return how many are left.
 inline i64 merge_columns(i32* indices, double* data, i64 n, bool present) {
     i64 last = -1;
     for (i64 i = 0; i < n; i++) {
@@ -166,8 +166,8 @@ inline void pack_rows(i64 g0, i64 g1, Span<const i64> vertex_offsets, Grid<const
 // Count the triangles at each vertex of the graphs g0 to g1; loops are left out. Neighbor lists
 // ascend. For a directed graph the arcs that enter a vertex are its neighbors.
 //
-// The list of a neighbor is read through, or, if it is much longer than the vertex's own, searched
-// for what that has: each leaf of a star would else read the list of all leaves.
+// The list of a neighbor is read in full, or, if it is much longer than the vertex's own list,
+// searched for the entries of that list: each leaf of a star would otherwise read all leaves.
 inline void count_triangles(i64 g0, i64 g1, Span<const i64> vertex_offsets, Span<const i64> indptr,
                             Span<const i32> neighbors, Span<i64> counts) {
     std::vector<i64> marked(longest(vertex_offsets.part(g0, g1 + 1)), -1);

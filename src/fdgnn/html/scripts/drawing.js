@@ -90,10 +90,10 @@ function drawEdge({ edges, hits }, graph, edge, e, view) {
   if (view.editable) line(0, "hit-edge", { to: hits }).dataset.edge = e;
 }
 
-// Return whether one end of an edge has no other neighbor: such a double bond is drawn as two equal lines.
+// Return whether one end of an edge has no other neighbor; such a double bond is drawn as two equal lines.
 const hangs = ({ edges }, { u, v }) => [u, v].some((end) => edges.filter((e) => e.u === end || e.v === end).length === 1);
 
-// 1 if the other neighbors of an edge's ends lie on the side that `side` points to, else -1: a ring is there.
+// 1 if the other neighbors of an edge's ends, such as a ring, lie on the side that `side` points to, else -1.
 function inward(graph, edge, a, b, side) {
   let sum = 0;
   for (const { u, v } of graph.edges) {
@@ -159,7 +159,7 @@ function drawBeside(names, [x, y], { hydrogens, charge }, half, bonds) {
   put(left ? charge : hydrogens + charge, half, 0, "start");
 }
 
-// The place of the number of a vertex: away from its edges and its hydrogens.
+// The position of the number of a vertex: away from its edges and its hydrogens.
 function placeOfNumber(bonds, far, hydrogens) {
   const { x, y } = bonds, length = Math.hypot(x, y);
   if (hydrogens) return upright(bonds) ? [far, Math.sign(y) * 0.12] : [0, y > 0 ? far : -far];

@@ -56,7 +56,7 @@ export function structureOf(graph) {
   };
 }
 
-// sums[v] = the sum of x over the neighbors of v; both begin at places of larger arrays.
+// sums[v] = the sum of x over the neighbors of v; both are parts of larger arrays.
 export function sumNeighbors({ n, indptr, neighbors, weights }, x, from, sums, to) {
   for (let v = 0; v < n; v++) {
     let total = 0;
@@ -67,7 +67,7 @@ export function sumNeighbors({ n, indptr, neighbors, weights }, x, from, sums, t
   }
 }
 
-// An upper bound of rho(|A|): max_v (A x)_v / x_v for x <- (A + I) x, as src/kernels/spectral.hpp has it.
+// An upper bound of rho(|A|): max_v (A x)_v / x_v for x <- (A + I) x, as in src/kernels/spectral.hpp.
 export function spectralBound(structure) {
   const sizes = { ...structure, weights: structure.weights && structure.weights.map(Math.abs) }, y = new Float64Array(structure.n);
   let x = new Float64Array(structure.n).fill(1), bound = structure.n ? Infinity : 0;

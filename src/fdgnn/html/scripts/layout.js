@@ -1,18 +1,18 @@
 // Graph layout: distances in the picture follow distances in the graph (stress majorization).
 
-const MOST_OTHERS = 400; // vertices by whose distances the places of a part are found
-const CLOSEST = 0.85; // of most vertices to their nearest neighbors, in lengths of an edge
-const SPARSE = 120; // vertices of a part that may begin in several ways
-const TURNS = [2.4, 1.1, 3.5, 0.6, 4.3, 1.9, 5.3, 2.9]; // of the spiral that a part begins as
-const GAP = 1.6; // between parts that are not connected, in lengths of an edge
+const MOST_OTHERS = 400; // vertices whose distances determine the positions in a component
+const CLOSEST = 0.85; // least distance of most vertices to their nearest neighbors, in edge lengths
+const SPARSE = 120; // vertices of a component that is started in several ways
+const TURNS = [2.4, 1.1, 3.5, 0.6, 4.3, 1.9, 5.3, 2.9]; // of the spiral from which a component starts
+const GAP = 1.6; // between components, in edge lengths
 
-// Places [[x, y], ...] with edges of about length 1, or longer where vertices would lie upon each other.
+// Positions [[x, y], ...] with edges of about length 1, or longer where vertices would overlap.
 export const place = (n, edges) => sideBySide(n, edges, placePart);
 
-// The given places, with disconnected parts moved apart.
+// The given positions, with components moved apart.
 export const apart = (places, edges) => sideBySide(places.length, edges, (part) => part.map((v) => places[v]));
 
-// Places of all vertices, from `placed(part, near)`, those of the vertices of a part. Parts lie in rows, the largest first.
+// Positions of all vertices, by `placed(part, near)` for each component. Components lie in rows, the largest first.
 function sideBySide(n, edges, placed) {
   const near = Array.from({ length: n }, () => []);
   for (const [u, v] of edges) {
@@ -44,7 +44,7 @@ function sideBySide(n, edges, placed) {
   return places;
 }
 
-// Places moved to the origin, and their extent.
+// Positions moved to the origin, and their extent.
 function boxOf(at) {
   const [lows, highs] = [Math.min, Math.max].map((most) => [0, 1].map((k) => at.reduce((found, p) => most(found, p[k]), at[0][k])));
   return { own: at.map(([x, y]) => [x - lows[0], y - lows[1]]), width: highs[0] - lows[0], height: highs[1] - lows[1] };
@@ -62,8 +62,8 @@ function distancesFrom(start, near) {
   return found;
 }
 
-// One connected part. A part with few edges begins in several ways, until no two of its edges cross: where they begin
-// the wrong way round, rings stay folded onto each other.
+// One connected component. With few edges, it is started in several ways until no two edges cross: from a wrong start,
+// rings stay folded onto each other.
 function placePart(part, all) {
   const n = part.length;
   if (n === 1) return [[0, 0]];
@@ -81,7 +81,7 @@ function placePart(part, all) {
   return spread(lying(best));
 }
 
-// Iterate weighted averages of the positions that the distances ask for; in a large part, of the distances to some vertices.
+// Iterate weighted averages of the positions that fit the distances (in a large component, those to some vertices).
 function settled(at, others, wanted) {
   const rounds = Math.max(30, Math.min(400, Math.floor(4e6 / (at.length * others.length))));
   for (let round = 0; round < rounds; round++) {
@@ -102,7 +102,7 @@ function settled(at, others, wanted) {
   return at;
 }
 
-// How many pairs of edges cross each other; counting ends at `enough`.
+// The number of pairs of edges that cross each other; counting ends at `enough`.
 function crossings(at, edges, enough) {
   const side = (a, b, c) => Math.sign((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]));
   const between = ([a, b], [c, d]) => side(at[a], at[b], at[c]) * side(at[a], at[b], at[d]) < 0;
@@ -112,7 +112,7 @@ function crossings(at, edges, enough) {
   return found;
 }
 
-// Turn a part so that its longest direction is from left to right.
+// Turn a component so that its longest direction is horizontal.
 function lying(at) {
   const mean = [0, 1].map((k) => at.reduce((sum, p) => sum + p[k], 0) / at.length);
   const moment = (a, b) => at.reduce((sum, p) => sum + (p[a] - mean[a]) * (p[b] - mean[b]), 0);
@@ -121,7 +121,7 @@ function lying(at) {
   return at.map(([x, y]) => [c * (x - mean[0]) + s * (y - mean[1]), c * (y - mean[1]) - s * (x - mean[0])]);
 }
 
-// Enlarge a part if most of its vertices are too close to their nearest neighbor.
+// Enlarge a component if most of its vertices are too close to their nearest neighbor.
 function spread(at) {
   const nearest = at.map(([x, y], i) => {
     let least = Infinity;
@@ -136,7 +136,7 @@ function spread(at) {
   return at.map(([x, y]) => [factor * x, factor * y]);
 }
 
-// A place beside vertex v that is far from the others.
+// A position near vertex v that is far from the others.
 export function freePlace(vertices, v) {
   const { x, y } = vertices[v];
   let best = [x + 1, y], most = -1;

@@ -1,8 +1,8 @@
-// A fitted model, made from what its model file would hold: estimators whose outputs are averaged. Features pass through a
-// random expansion and a linear readout or RBF kernel ridge regression. A row of features is {columns, values}, sparse.
+// A fitted model, built from its model file: estimators whose outputs are averaged. Features pass through a random
+// expansion and a linear readout or RBF kernel ridge regression. A row of features is {columns, values}, sparse.
 //
-// The gradient of a score, averaged along the straight line from the empty graph to a graph, times the graph's features is
-// what the graph adds to the score. It has a closed form for each of these parts.
+// The attribution of a feature is its value times the gradient of the score, averaged along the straight line from the
+// empty graph to the graph. This mean gradient has a closed form for each of these parts.
 
 import { structureOf } from "./graphs.js";
 import { addRow, dotRow, MATRIX, Stream } from "./numerics.js";
@@ -213,7 +213,7 @@ function countsOf({ kind: name, parameters, facts }, arrays, kind) {
   return new (name === "pairs" ? PairCounts : WLCounts)(name, settings);
 }
 
-// W_phi is drawn again where the seed says how, which takes less room than its numbers.
+// W_phi is drawn again if it follows from the seed, which takes less space than its numbers.
 function drawProjection({ entropy, key, rows, columns, norm }) {
   const drawn = new Stream(entropy, [...key, 0, MATRIX.projection]).uniform(rows * columns);
   return new Expansion(drawn.map((w) => w / norm), columns);
@@ -228,7 +228,7 @@ export class Block {
     this.n_features = expansion ? expansion.P : encoder.n_features;
   }
 
-  // Features that the readout sees, and how their effect is split over the vertices.
+  // Features of the readout, and how attributions are divided among the vertices.
   encode(graph, structure) {
     const own = this.encoder.encode(graph, structure), { expansion, scale } = this;
     const inner = own.features;
@@ -309,7 +309,7 @@ export class Estimator {
     this.readout = readout;
   }
 
-  // Features of all blocks side by side, and how a direction of them splits.
+  // Features of all blocks side by side, and how their attributions are divided.
   encode(graph, structure) {
     const parts = this.blocks.map((block) => block.encode(graph, structure));
     if (parts.length === 1) return { parts, features: parts[0].features, split: (direction) => [direction] };
@@ -374,7 +374,7 @@ export class Model {
     return probabilities(outputs.map((s) => s + this.threshold), this.slope);
   }
 
-  // Leave-one-out effects: the fall of the score of `target` without each vertex.
+  // Leave-one-out effects: the score of `target` minus the score without each vertex.
   vertexEffects(graph, target) {
     const score = (one) => {
       const outputs = this.outputs(one), signs = this.signs(target, outputs.length);
@@ -418,8 +418,8 @@ export function withoutVertex(graph, gone) {
   };
 }
 
-// A model of one target from the record and the arrays of its file, and `extras` that Python adds: the
-// radii of reservoirs and how projections are drawn.
+// A model of one target from the record and the arrays of its file, and `extras` from Python: spectral radii of
+// reservoirs, and how projections are drawn.
 export function modelOf(record, arrays, { radii, projections }) {
   const extras = { radii: new Map(Object.entries(radii)), projections: new Map(Object.entries(projections)) };
   const estimators = record.estimators.map((described, i) => {

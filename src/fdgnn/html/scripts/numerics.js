@@ -16,7 +16,7 @@ export function dotRow(a, i, b, j, n) {
   return total;
 }
 
-// The lower Cholesky factor of a symmetric positive definite matrix, in its own place; false if it is none.
+// Replace a symmetric positive definite matrix by its lower Cholesky factor; false if it is not positive definite.
 export function cholesky(A, n) {
   for (let i = 0; i < n; i++) {
     for (let j = 0; j < i; j++) A[i * n + j] = (A[i * n + j] - dotRow(A, i * n, A, j * n, j)) / A[j * n + j];
@@ -62,8 +62,8 @@ export function products(X, n, P) {
   return K;
 }
 
-// The largest eigenvalue of a symmetric positive semidefinite matrix. Squared again and again, and scaled to trace 1, it
-// becomes the projection onto the eigenvectors of that eigenvalue.
+// The largest eigenvalue of a symmetric positive semidefinite matrix. Repeated squaring, scaled to trace 1, converges
+// to the projection onto the eigenvectors of this eigenvalue.
 export function largestEigenvalue(matrix, n) {
   const trace = (A) => A.reduce((sum, a, i) => (i % (n + 1) ? sum : sum + a), 0);
   let power = matrix;
@@ -76,7 +76,7 @@ export function largestEigenvalue(matrix, n) {
 }
 
 // Two principal components (n, 2) of the centered rows of Z (n, P), and their shares of the variance. The search
-// begins at `start`, the axes of last time, so that the map turns as little as possible.
+// starts at `start`, the previous axes, so that the map turns as little as possible.
 export function principalMap(Z, n, P, start = null) {
   let axes = start ?? [0, 1].map((k) => Float64Array.from({ length: P }, (_, p) => Math.cos(1 + p * (k + 1.3))));
   const values = [0, 0];
@@ -151,7 +151,7 @@ export class Stream {
     this.increment = BigInt.asUintN(128, (wide(4) << 1n) | 1n);
     this.state = BigInt.asUintN(128, this.increment + wide(0));
     this.step();
-    this.spare = null; // the upper half of a number of which the lower half was used
+    this.spare = null; // the upper half of a number whose lower half was used
   }
 
   step() {
@@ -175,7 +175,7 @@ export class Stream {
     return Number(BigInt.asUintN(32, drawn));
   }
 
-  // `integers(n, size=count)`: Lemire's method, without a remainder where it can.
+  // `integers(n, size=count)`: Lemire's method, usually without a remainder.
   integers(n, count) {
     const found = new Int32Array(count);
     if (n === 1) return found;

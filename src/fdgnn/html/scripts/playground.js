@@ -44,7 +44,7 @@ export class Background {
 
 // ---------------------------------------------------------------------- playground
 
-// Workers that train: one for each processor that the browser reports.
+// Workers that train: one for each processor that the browser reports, at most four.
 const TRAINERS = Math.max(1, Math.min(4, navigator.hardwareConcurrency || 2));
 
 function fillExamples(stage) {

@@ -154,8 +154,8 @@ if (chooser) {
 
 const pairsOf = (flat) => Array.from({ length: flat.length / 2 }, (_, i) => [flat[2 * i], flat[2 * i + 1]]);
 
-// A graph of the page; with `steps` from the vertices that a substructure is about, and its radius, they show these instead
-// of attributions.
+// A graph of the page. With `steps`, the distances from the center of a substructure, and its `radius`, these are shown
+// instead of attributions.
 function drawGraph(drawing, words, steps = null, radius = 0) {
   const { molecule, directed, labels, orders } = drawing, values = steps ? null : drawing.attributions;
   const at = pairsOf(drawing.positions), unit = unitOf(drawing, at);
@@ -173,7 +173,7 @@ function drawGraph(drawing, words, steps = null, radius = 0) {
   return svg;
 }
 
-// The unit of length: the median edge, and less where vertices of a dense graph lie closer.
+// The unit of length: the median edge, or less if vertices of a dense graph lie closer.
 function unitOf({ edges, molecule }, at) {
   const lengths = pairsOf(edges).map(([u, v]) => Math.hypot(at[u][0] - at[v][0], at[u][1] - at[v][1])).filter((l) => l > 0);
   lengths.sort((a, b) => a - b);
@@ -183,7 +183,7 @@ function unitOf({ edges, molecule }, at) {
   return !molecule && area > 0 ? Math.min(unit, 0.8 * Math.sqrt(area / at.length)) : unit;
 }
 
-// The mark of a vertex by its distance from the vertices of a substructure; -1 if it is not part of it.
+// The mark of a vertex by its distance from the vertices of a substructure; -1 if the vertex is not part of it.
 function markOf(step) {
   if (step === 0) return { kind: "center", r: 0.3, words: "is meant" };
   if (step < 0) return { kind: "pale", r: 0.13, words: "not part of it" };

@@ -7,10 +7,10 @@
 import { spectralBound, sumNeighbors } from "./graphs.js";
 import { addRow } from "./numerics.js";
 
-const SWEEPS = 20000; // around a cycle of neurons, at most
+const SWEEPS = 20000; // at most, around a cycle of units
 
-// The units of a layer in an order in which each comes after those that it reads; units that read each other around a
-// cycle are one part. Tarjan's strongly connected components.
+// The units of a layer, each after the units that it reads; units that read each other around a cycle are one part.
+// Tarjan's strongly connected components.
 function partsOf(sources, H, C) {
   const index = new Int32Array(H).fill(-1), lowest = new Int32Array(H), waiting = new Uint8Array(H), stack = [], parts = [];
   let count = 0;
@@ -113,8 +113,8 @@ export class Layer {
   }
 }
 
-// Input of the first layer: a graph's labels (numbers in the vocabulary, -1 for none), features
-// (n rows of n_inputs), or, where there are neither, from the constant 1.
+// Input of the first layer: a graph's labels (positions in the vocabulary, -1 for none), features (n rows of n_inputs),
+// or without either, the constant 1.
 function firstDrive(layer, n, { codes = null, features = null, n_inputs = 1 }) {
   const D = new Float64Array(layer.H * n), { sources, values } = layer.inputs, C = sources.length / layer.H;
   for (let h = 0; h < layer.H; h++)
@@ -129,11 +129,11 @@ function firstDrive(layer, n, { codes = null, features = null, n_inputs = 1 }) {
   return D;
 }
 
-// A drawn reservoir, with the vertex labels that its first layer knows.
+// A drawn reservoir, with the vocabulary of vertex labels of its first layer.
 export class Reservoir {
   constructor({ layers, radii, vocabulary, n_inputs, parameters, settled }) {
     this.kind = "reservoir";
-    this.settled = settled; // a sweep that moves states by less has found the fixed point
+    this.settled = settled; // the largest move of states in a sweep that has converged
     this.layers = layers;
     this.radii = radii; // rho(|W_H|) of each layer
     this.vocabulary = vocabulary && new Map(vocabulary.map((label, i) => [label, i]));
@@ -145,7 +145,7 @@ export class Reservoir {
     this.n_features = this.H * this.pooledLayers.length;
   }
 
-  // rho(|W_H|) rho(|A|) of each layer: below 1 there is just one fixed point.
+  // rho(|W_H|) rho(|A|) of each layer: below 1, there is exactly one fixed point.
   contractions(structure, bound = spectralBound(structure)) {
     return Array.from(this.radii, (radius) => radius * bound);
   }
@@ -155,8 +155,8 @@ export class Reservoir {
     return { codes, features: graph.features, n_inputs: this.n_inputs };
   }
 
-  // The states of all layers, [X, ...]. A graph that is certified to have just one fixed point gets it;
-  // any other the states at which the paper's loop ends.
+  // The states of all layers, [X, ...]. For a graph with a certificate, these are the fixed point, for others the last
+  // states of the paper's loop.
   states(graph, structure, bound) {
     const literal = this.parameters.solver === "paper" || this.contractions(structure, bound).some((c) => !(c < 1));
     const found = [];
@@ -182,7 +182,7 @@ export class Reservoir {
     return found;
   }
 
-  // Features of a graph, and how a weighted sum of them is split over its vertices.
+  // Features of a graph, and how a weighted sum of them is divided among its vertices.
   encode(graph, structure, bound) {
     const n = structure.n, all = this.states(graph, structure, bound), H = this.H;
     const features = new Float64Array(this.n_features);

@@ -22,7 +22,7 @@ function valencesOf({ element, charge }) {
   return VALENCES.get(like) ?? [];
 }
 
-// The hydrogens that fill an atom up to its next valence; `over` if its bonds are more than it can have.
+// The hydrogens that fill an atom up to its next valence; `over` if it has too many bonds.
 function hydrogensOf(atom, bonds) {
   const valences = valencesOf(atom);
   if (atom.aromatic || !valences.length) return { hydrogens: Math.max(0, Math.floor((valences[0] ?? 0) - bonds)), over: false };
@@ -40,7 +40,7 @@ function neighborsOf(n, edges) {
   return near;
 }
 
-// Which edges lie on a ring: an edge beside a spanning tree, and the way between its ends in the tree.
+// Which edges lie on a ring: an edge that is not in a spanning tree, and the path between its ends in the tree.
 export function ringEdges(n, edges) {
   const near = neighborsOf(n, edges), found = new Uint8Array(edges.length);
   const depth = new Int32Array(n).fill(-1), parent = new Int32Array(n), up = new Int32Array(n).fill(-1);
@@ -102,7 +102,7 @@ function atomLabel(atom, how) {
   return `${atom.element} ${atom.degree} H${atom.hydrogens}${charge}${atom.aromatic ? " aromatic" : ""}${atom.ring ? " ring" : ""}`;
 }
 
-// The features of an atom where the model reads numbers. Hybridization is estimated from the bonds.
+// The features of an atom if the model reads features. Hybridization is estimated from the bonds.
 function atomFeatures(atom, n_features) {
   const element = ELEMENTS.map((symbol) => Number(symbol === atom.element));
   const sp = atom.multiple === 3, sp2 = !sp && (atom.multiple >= 1.5 || atom.aromatic);
@@ -116,10 +116,10 @@ function atomFeatures(atom, n_features) {
 
 // ---------------------------------------------------------------------- aromaticity
 
-// Aromatic rings, by the rule of RDKit in short: a ring, or two that share a bond, whose atoms give 4n + 2
-// electrons. Rings written with alternating double bonds become aromatic as the model's reader makes them.
+// Aromatic rings, by a simplified rule of RDKit: a ring, or two that share a bond, whose atoms give 4n + 2 electrons.
+// Rings written with alternating double bonds become aromatic as the model's reader makes them.
 
-const LONGEST = 8; // atoms of a ring that is looked at
+const LONGEST = 8; // atoms of a ring that is considered
 const PULLING = new Set(["N", "O", "S", "F", "Cl", "Br", "I", "Se"]); // take the electron of a double bond to carbon
 
 // The shortest ring through each bond, as lists of atoms; each ring once.
@@ -199,7 +199,7 @@ export function withAromaticRings(atoms, bonds) {
 // ---------------------------------------------------------------------- the graph on the canvas
 
 // A vertex is {label, x, y, features, atom}, an edge {u, v, label, weight, order}; atom and order only where
-// graphs are molecules. Every change gives a new sketch, so that earlier ones stay as they were.
+// graphs are molecules. Every change gives a new sketch; earlier ones do not change.
 export class Sketch {
   constructor(vertices, edges, directed = false) {
     this.vertices = vertices;
@@ -247,9 +247,9 @@ export class Sketch {
   }
 }
 
-// Sketches one after another, also of one graph after another. An entry has the `sketch`, the sketch that its graph
-// began as (`first`), the number of the graph among the page's examples (`example`, or null), and whether anything
-// but places was changed since (`edited`).
+// The history of sketches, across graphs. An entry has the `sketch`, the sketch that its graph began as (`first`), the
+// number of the graph among the page's examples (`example`, or null), and whether anything but positions was changed
+// since (`edited`).
 export class History {
   constructor() {
     this.past = [];
@@ -268,7 +268,7 @@ export class History {
     return this.entry.sketch === this.entry.first;
   }
 
-  // Another graph. Examples that were only looked at are not kept, so that going through them does not bury changes.
+  // Start another graph. Examples that were only viewed are not kept, so that browsing does not bury changes.
   begin(first, example = null) {
     if (this.entry && this.untouched && this.entry.example !== null && example !== null) this.place -= 1;
     this.push({ sketch: first, first, example, edited: false });
@@ -283,7 +283,7 @@ export class History {
     this.past[this.place] = { ...this.entry, sketch };
   }
 
-  // Restore the first sketch of the graph; this can be undone, too.
+  // Restore the first sketch of the graph; this can also be undone.
   reset() {
     if (!this.untouched) this.push({ ...this.entry, sketch: this.entry.first, edited: false });
   }
@@ -458,7 +458,7 @@ export function inWords(edit, sketch, names) {
 
 const withArticle = (word) => `${/^[AEFHILMNORSX](?![a-z])|^[aeiou]/.test(word) ? "an" : "a"} ${word}`;
 
-// The vertices and edges that a change affects, to be marked.
+// The vertices and edges that a change affects, to mark them.
 export function touched(edit, sketch) {
   if (edit.e !== undefined) return [sketch.edges[edit.e].u, sketch.edges[edit.e].v];
   return edit.u !== undefined ? [edit.u, edit.v] : [edit.v];

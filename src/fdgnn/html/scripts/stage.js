@@ -63,7 +63,7 @@ export class Stage {
     return this.history.entry.example;
   }
 
-  // Change the graph; listeners learn if only positions changed, because predictions stay the same then.
+  // Change the graph, and tell listeners whether only positions changed, because predictions then stay the same.
   change(sketch, { record = true, moved = false } = {}) {
     if (record) this.history.add(sketch, moved);
     else this.history.replace(sketch);
@@ -226,7 +226,7 @@ const ORGANIC = /^(Cl|Br|B|C|N|O|P|S|F|I|b|c|n|o|p|s)/;
 const BRACKET = /^\[(\d+)?([A-Z][a-z]?|[bcnops]|se|as)(@{0,2}(?:TH\d|AL\d|SP\d)?)(H\d*)?([+-]+\d*)?(?::\d+)?\]/;
 const BONDS = new Map([["-", 1], ["=", 2], ["#", 3], [":", 1.5], ["/", 1], ["\\", 1]]);
 
-// Atoms {element, charge, aromatic, hydrogens} and bonds {u, v, order} of a SMILES. Stereo marks are passed over.
+// Atoms {element, charge, aromatic, hydrogens} and bonds {u, v, order} of a SMILES. Stereo marks are ignored.
 function readSmiles(text) {
   const atoms = [], bonds = [], branches = [], rings = new Map();
   let rest = text.trim(), last = null, order = null;

@@ -5,7 +5,7 @@ import { Block, Estimator, Expansion, LinearReadout, Model } from "./model.js";
 import { addRow, cholesky, dotRow, gram, largestEigenvalue, MATRIX, principalMap, products, solveLower, solveUpper, Stream } from "./numerics.js";
 import { Layer, Reservoir } from "./reservoir.js";
 
-const SETTLED = 1e-11; // a state that moves by less in a sweep has converged
+const SETTLED = 1e-11; // states that move by less in a sweep have converged
 const TOL = 1e-9, MOST_STEPS = 50; // of the paper's loop, for graphs without a certificate; as in the code that the page shows
 
 // ---------------------------------------------------------------------- drawing
@@ -43,7 +43,7 @@ function drawExpansion(seed, H) {
 
 // ---------------------------------------------------------------------- the readout
 
-// The columns' means of A (n, width), and A without them.
+// The column means of A (n, width), and A minus these means.
 function withoutMeans(A, n, width) {
   const mean = new Float64Array(width), rest = Float64Array.from(A);
   for (let i = 0; i < n; i++) addRow(mean, 0, 1 / n, A, i * width, width);
@@ -69,7 +69,7 @@ function fitRidge(X, n, P, Y, q, alpha) {
   return { weights, intercept: weights.map((w, c) => level[c] - dotRow(w, 0, mean, 0, P)) };
 }
 
-// Out-of-fold outputs (n, q): each sample's by the regression on the other folds.
+// Out-of-fold predictions (n, q): of each sample by the regression on the other folds.
 function outOfFold(X, n, P, Y, q, alpha, fold) {
   const outputs = new Float64Array(n * q), all = [...fold.keys()];
   for (const left of new Set(fold)) {

@@ -62,7 +62,7 @@ export function tellTable(stage) {
 
 // ---------------------------------------------------------------------- effects
 
-// Values of vertices: attributions, or leave-one-out effects. The latter take a run of the model for each vertex, in a
+// Values of vertices: attributions, or leave-one-out effects. The latter need a prediction for each vertex, in a
 // worker.
 
 export class Effects {

@@ -30,7 +30,7 @@ export class Watch {
     this.stale = false;
   }
 
-  // Parts of the model: each encoder of each estimator, except counts of pairs, which have no steps. Random initializations share a name and are numbered.
+  // Parts of the model: each encoder of each estimator, except pair counts, which have no steps.
   parts() {
     const { estimators } = this.stage.model;
     return estimators.flatMap((estimator, i) => {
@@ -102,7 +102,7 @@ export class Watch {
 
 // ---------------------------------------------------------------------- states that converge
 
-// Between the two inks of the page: −1 blue, 0 gray, +1 red; told apart by color-blind people, and by depth.
+// Between the two inks of the page: −1 blue, 0 gray, +1 red; distinguishable by color-blind people, and by depth.
 const inkOf = (value) => {
   const ends = value < 0 ? [31, 102, 176] : [194, 49, 47], middle = [226, 228, 231], share = Math.min(1, Math.abs(value));
   return middle.map((m, i) => Math.round(m + (ends[i] - m) * share));

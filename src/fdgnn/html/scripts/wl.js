@@ -120,7 +120,7 @@ const below = (edges, value) => edges.reduce((count, edge) => count + (edge < va
 
 const logBin = (value) => atMost(EDGES, 1 + value);
 
-// WL labels of whole numbers, or of rows of them, that no other name gives.
+// WL labels of integers, or of rows of integers, that differ from those of any other name.
 function hashed(rows, name) {
   const salt = hashLabel(name);
   return rows.map((row) => mixRow([salt, ...[row].flat().map((number) => cut(BigInt(number)))]));
@@ -181,7 +181,7 @@ function histograms(structure) {
 
 // ---------------------------------------------------------------------- real features
 
-// Fine bins are counted, coarse ones refined: rows of them if few, else one by one.
+// Fine bins are counted, coarse bins are refined: as rows if there are few, else one by one.
 function featureChannels({ features, n }, { featureEdges, joint, n_iterations }) {
   const width = featureEdges.length;
   const bins = featureEdges.map((edges, j) =>
@@ -221,7 +221,7 @@ function channelsOf(graph, structure, settings) {
   return found;
 }
 
-// The 64 bits of each arc's label or weight, or null if arcs have none. A graph without arcs has no labels of them.
+// The 64 bits of each arc's label or weight, or null if arcs have none. A graph without arcs has no arc labels.
 function arcBits({ arcLabels, weights }, { labeledArcs, weightedArcs, weightEdges }) {
   const labels = labeledArcs ? (arcLabels ?? []).map(hashLabel) : null;
   if (!weightedArcs) return labels;
@@ -275,7 +275,7 @@ class LabelCounts {
 }
 
 export class WLCounts extends LabelCounts {
-  // Edge labels that no training graph has, where the model knows which these have.
+  // Edge labels that no training graph has, if the model has a vocabulary of edge labels.
   unseenEdges(graph) {
     const { arcVocabulary, labeledArcs } = this.settings;
     if (!labeledArcs || !arcVocabulary || !graph.edgeLabels) return [];
@@ -306,7 +306,7 @@ export class WLCounts extends LabelCounts {
     });
   }
 
-  // Counts as a sparse row, and how a weighted sum of them is split over the vertices.
+  // Counts as a sparse row, and how a weighted sum of them is divided among the vertices.
   encode(graph, structure) {
     const rows = this.rows(graph, structure);
     for (const row of rows) row.columns = this.columnsOf(row);
@@ -319,7 +319,7 @@ export class WLCounts extends LabelCounts {
     const weight = (direction, c) => (c < 0 ? 0 : direction[place.get(c)] * (present ? 1 / often.get(c) : 1));
     return {
       features: { columns, values }, rows,
-      // The attribution of each WL label, split equally over its vertices.
+      // The attribution of each WL label, divided equally among its vertices.
       shares: (direction) => rows.map((row) => {
         const sums = [], sizes = [];
         row.groups.forEach((group, v) => {
@@ -341,7 +341,7 @@ export class WLCounts extends LabelCounts {
 
 // ---------------------------------------------------------------------- pairs
 
-const MOST_SOURCES = 1000, EXACT = 16; // vertices that paths begin at; counts up to which each has a feature of its own
+const MOST_SOURCES = 1000, EXACT = 16; // vertices at which paths start; counts up to which each has its own feature
 
 // The features of `n_pairs` pairs of one key, [[column, value], ...]: one for each level of the count.
 function levelsOf(key, n_pairs, mask) {
@@ -375,7 +375,7 @@ export class PairCounts extends LabelCounts {
     return sources.length;
   }
 
-  // Counts as a sparse row, and how a weighted sum of them is split over the vertices: the pairs of a kind share equally.
+  // Counts as a sparse row, and how a weighted sum of them is divided among the vertices: equally for pairs of a key.
   encode(graph, structure) {
     const { n } = structure, mask = BigInt(this.settings.mask), sums = new Map();
     const channels = channelsOf(graph, structure, { ...this.settings, n_iterations: 1 }).filter(({ rounds }) => rounds);

@@ -9,7 +9,7 @@ let content = null, arrays = null, model = null, trainer = null, newest = 0;
 
 const pause = () => new Promise((resolve) => setTimeout(resolve));
 
-// The margin of the predicted class: its score minus the best of the others; with one output, its score.
+// The margin of the predicted class: its score minus the best other score; with one output, its score.
 function margin(outputs, winner, classes) {
   if (!classes) return outputs[winner];
   if (outputs.length === 1) return winner ? outputs[0] : -outputs[0];
