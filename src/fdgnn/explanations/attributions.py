@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import islice, repeat
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,14 +31,10 @@ from fdgnn.encoders import Attribution
 from fdgnn.encoders.base import of_graphs
 from fdgnn.estimators import GraphModel
 from fdgnn.estimators.base import Answers
-from fdgnn.exceptions import (
-    FDGNNWarning,
-    MissingDependencyError,
-)
+from fdgnn.exceptions import FDGNNWarning, MissingDependencyError
 from fdgnn.explanations.groups import (
     ExplainedGroup,
     GroupsOfGraph,
-    VertexGroup,
     check_entries,
     checked_groups,
     without_edge,
@@ -181,10 +178,9 @@ def explain(
     >>> bool(abs(first.vertices.sum() - (first.score - first.base_score)) < 1e-9)
     True
     """
-    model = checked_model(model)
     if errors != "raise":
         check_choice("errors", errors, ("raise", "missing"))
-        found = model._valid_graphs_with_warning(graphs)
+        found = checked_model(model)._valid_graphs_with_warning(graphs)
         n_graphs, rows = len(found.rows) + len(found.errors), found.rows.tolist()
         if groups is not None:
             check_entries(groups, n_graphs)
@@ -192,40 +188,53 @@ def explain(
         some = explain(model, found.graphs, target=target, edges=edges, groups=own)
         by_row = dict(zip(rows, some, strict=True))
         return [by_row.get(row) for row in range(n_graphs)]
-    model, target, position = one_target(model, target)
+    model, chosen, position = chosen_score(model, target)
     batch = model._check_graphs(graphs)
     if len(batch) == 0:
         return []
-    named = repeat(None) if groups is None else checked_groups(groups, batch)
-    answers = Answers(model, batch)
+    named = None if groups is None else checked_groups(groups, batch)
+    answers, classes = Answers(model, batch), model.targets_[0].classes
     answers.warn()
-    if target is None and model.targets_[0].classes is not None:  # the predicted classes
-        number: Ints = np.asarray(winning_class(answers.outputs), dtype=np.int64)
-    else:
-        number = np.full(len(batch), number_of_score(model, target))
+    number: Ints = np.full(len(batch), chosen or 0)
+    if chosen is None and classes is not None:  # the predicted classes
+        number = np.asarray(winning_class(answers.outputs), dtype=np.int64)
+    targets = [position] * len(batch) if classes is None else classes[number].tolist()
     distances = answers.novelty
     reasons = model._out_of_domain(batch, distances)
-    each: list[Explanation] = []
-    for part, members in chunks(batch):
-        each += _explain_vertices(model, part, number[members], position)
+    each = [row for part, own in chunks(batch) for row in _attributions(model, part, number[own])]
     found = []
-    rows = zip(batch, number.tolist(), each, named, strict=False)
-    for g, (graph, score, one, own_groups) in enumerate(rows):
-        one = replace(
-            one,
-            graph=graph,
-            domain_distance=None if distances is None else float(distances[g]),
-            out_of_domain=reasons.get(g),
-        )
+    for g, (graph, (score, base, vertices, described)) in enumerate(zip(batch, each, strict=True)):
+        lost = partial(_effects, model, graph, number[g], score, base)
+        ends = edge_effects = vertex_effects = None
+        explained: list[ExplainedGroup] = []
         if edges:  # removed one at a time, both ways if undirected
             arcs = np.asarray(graph.edge_index)
             ends = arcs if graph.directed else arcs[:, arcs[0] <= arcs[1]]
-            changed = (without_edge(graph, u, v) for u, v in ends.T)
-            effects = _effects(model, graph, score, one, changed)
-            one = replace(one, edges=ends, edge_effects=effects)
-        if own_groups is not None:
-            one = _with_groups(model, graph, score, one, own_groups)
-        found.append(one)
+            edge_effects = lost(without_edge(graph, u, v) for u, v in ends.T)
+        if named is not None:
+            sets = [one.vertices for one in named[g]] + list(np.arange(len(vertices))[:, None])
+            effects = lost(without_vertices(graph, gone) for gone in sets)
+            vertex_effects = effects[len(named[g]) :]
+            for one, effect in zip(named[g], effects.tolist(), strict=False):
+                added = float(vertices[one.vertices].sum())
+                explained.append(ExplainedGroup(one.name, one.vertices, added, effect))
+        found.append(
+            Explanation(
+                targets[g],
+                score,
+                base,
+                vertices,
+                edges=ends,
+                edge_effects=edge_effects,
+                descriptors=described,
+                groups=tuple(explained),
+                vertex_effects=vertex_effects,
+                domain_distance=None if distances is None else float(distances[g]),
+                out_of_domain=reasons.get(g),
+                of_class=classes is not None,
+                graph=graph,
+            )
+        )
     return found
 
 
@@ -246,36 +255,36 @@ def has_attributions(model: Any) -> bool:
     return all(fitted.encoder.has_attributions for fitted in model.estimators_)
 
 
-def one_target(model: Any, target: Any) -> tuple[Any, Any, int]:
-    """Return the model of one target, the class that is meant, if any, and the target's number.
+def chosen_score(model: Any, target: Any) -> tuple[Any, int | None, int]:
+    """Return the model of one target, the position of the score that is meant, and the target's.
 
-    With several targets, `target` is a name or number, or a pair of it and a class.
+    With several targets, `target` is a name or number, or a pair of it and a class. Without a class
+    the position of the score is None. A numeric target has one score.
     """
-    if len(model.targets_) == 1:
-        return model, target, 0
-    if target is None:
-        names = ", ".join(repr(each.name) for each in model.targets_[:10])
-        raise ValueError(
-            f"the model has {len(model.targets_)} targets; give one as target, by its name or with "
-            f"a class as a pair; they are {names}"
-        )
-    which, of = target if isinstance(target, tuple) and len(target) == 2 else (target, None)
-    known = [each.name for each in model.targets_]
-    return model.for_target(which), of, known.index(which) if which in known else int(which)
-
-
-def number_of_score(model: Any, target: Any) -> int:
-    """Return the position of a class; 0 for a numeric target, which has one score."""
+    model, position = checked_model(model), 0
+    if len(model.targets_) > 1:
+        known = [each.name for each in model.targets_]
+        if target is None:
+            raise ValueError(
+                f"the model has {len(known)} targets; give one as target, by its name or with a "
+                f"class as a pair; they are {', '.join(map(repr, known[:10]))}"
+            )
+        pair = isinstance(target, tuple) and len(target) == 2
+        which, target = target if pair else (target, None)
+        model = model.for_target(which)
+        position = known.index(which) if which in known else int(which)
     classes = model.targets_[0].classes
+    if target is None:
+        return model, None, position
     if classes is None:
-        if target not in (None, 0):
+        if target != 0:
             raise ValueError(f"target={target!r}: the model has one target, 0")
-        return 0
-    known = np.flatnonzero(classes == target)
-    if len(known) == 0:
+        return model, 0, position
+    numbers = np.flatnonzero(classes == target)
+    if len(numbers) == 0:
         names = ", ".join(map(repr, classes[:10].tolist()))
         raise ValueError(f"target={target!r}: not a class of the model, which has {names}")
-    return int(known[0])
+    return model, int(numbers[0]), position
 
 
 def signs_of(model: Any) -> Floats:
@@ -288,11 +297,14 @@ def signs_of(model: Any) -> Floats:
 # ---------------------------------------------------------------------- vertices
 
 
-def _explain_vertices(
-    model: Any, graphs: GraphBatch, number: Ints, position: int
-) -> list[Explanation]:
-    """Explain a score of each graph by its vertices and descriptors, averaged over base models."""
-    signs, classes = signs_of(model), model.targets_[0].classes
+def _attributions(
+    model: Any, graphs: GraphBatch, number: Ints
+) -> Iterator[tuple[float, float, Floats, dict[str, float]]]:
+    """Yield the score of each graph, that of an empty graph, and what adds to it.
+
+    These are attributions of vertices and descriptors, averaged over base models.
+    """
+    signs = signs_of(model)
     own = signs[number]
     parts: list[tuple[Floats, ...]] = []
     described: dict[str, Floats] = {}
@@ -307,19 +319,10 @@ def _explain_vertices(
         for name, values in beside.items():
             described[name] = described.get(name, 0.0) + values / len(model.estimators_)
     score, base, vertices = (np.mean(part, axis=0) for part in zip(*parts, strict=True))
-    targets = [position] * len(graphs) if classes is None else classes[number].tolist()
     by_graph = np.split(vertices, graphs.vertex_offsets[1:-1])
-    return [
-        Explanation(
-            target,
-            float(score[g]),
-            float(base[g]),
-            added,
-            descriptors={name: float(values[g]) for name, values in described.items()},
-            of_class=classes is not None,
-        )
-        for g, (target, added) in enumerate(zip(targets, by_graph, strict=True))
-    ]
+    for g, added in enumerate(by_graph):
+        others = {name: float(values[g]) for name, values in described.items()}
+        yield float(score[g]), float(base[g]), added, others
 
 
 class Directions(NamedTuple):
@@ -334,24 +337,22 @@ def directions_of(
     fitted: FittedModel, found: Attribution, X: Features, signs: Floats, number: Ints
 ) -> Directions:
     """Find the mean gradients of one score for each graph; X (n_graphs, P) the readout sees."""
-    readout, each = fitted.readout, np.arange(len(number))
-    directions: Features
-    if isinstance(readout, LinearReadout):  # the same for all graphs
-        directions, of_graph = readout.directions(X, signs), number
+    of_graph, directions = np.arange(len(number)), fitted.readout.directions
+    if isinstance(fitted.readout, LinearReadout):  # the same for all graphs
+        gradients, of_graph = directions(X, signs), number
     else:
-        directions, of_graph = readout.directions(X, signs[number]), each
+        gradients = directions(X, signs[number])
     described: dict[str, Floats] = {}
     if fitted.descriptors is not None:
         start = X.shape[1] - fitted.descriptors.n_features
-        ways = dense(directions[:, start:])[of_graph]
+        ways = dense(gradients[:, start:])[of_graph]
         each_of = fitted.descriptors.contributions(dense(X[:, start:]), ways)
         described = dict(zip(fitted.descriptors.names, each_of.T, strict=True))
-        directions = directions[:, :start]
-    if fitted.expansion is None:
-        return Directions(directions, of_graph, described)
-    w = dense(directions)[of_graph]
-    gradient = fitted.expansion.mean_gradient(dense(found.features), w)
-    return Directions(gradient, each, described)
+        gradients = gradients[:, :start]
+    if fitted.expansion is not None:
+        w, of_graph = dense(gradients)[of_graph], np.arange(len(number))
+        gradients = fitted.expansion.mean_gradient(dense(found.features), w)
+    return Directions(gradients, of_graph, described)
 
 
 def chunks(graphs: GraphBatch) -> Iterator[tuple[GraphBatch, Ints]]:
@@ -366,35 +367,14 @@ def chunks(graphs: GraphBatch) -> Iterator[tuple[GraphBatch, Ints]]:
 # ---------------------------------------------------------------------- leave-out effects
 
 
-def _with_groups(
-    model: Any, graph: Graph, number: int, explanation: Explanation, groups: Sequence[VertexGroup]
-) -> Explanation:
-    """Add the attribution and the effect of each group, and the effect of each vertex."""
-    sets = [group.vertices for group in groups] + list(
-        np.arange(len(explanation.vertices))[:, None]
-    )
-    changed = (without_vertices(graph, gone) for gone in sets)
-    effects = _effects(model, graph, number, explanation, changed)
-    found = [
-        ExplainedGroup(
-            group.name,
-            group.vertices,
-            attribution=float(explanation.vertices[group.vertices].sum()),
-            effect=float(effect),
-        )
-        for group, effect in zip(groups, effects, strict=False)
-    ]
-    return replace(explanation, groups=tuple(found), vertex_effects=effects[len(groups) :])
-
-
 def _effects(
-    model: Any, graph: Graph, number: int, explanation: Explanation, changed: Iterator[Graph]
+    model: Any, graph: Graph, number: int, score: float, base: float, changed: Iterator[Graph]
 ) -> Floats:
     """Return the decrease of the score in each changed graph, by chunks."""
-    at_once = max(1, _AT_ONCE // (len(explanation.vertices) + np.shape(graph.edge_index)[1]))
+    at_once = max(1, _AT_ONCE // (int(graph.n_vertices or 0) + np.shape(graph.edge_index)[1]))
     scores: list[float] = []
     while part := list(islice(changed, at_once)):
-        own = np.full(len(part), explanation.base_score)  # of a graph without vertices
+        own = np.full(len(part), base)  # of a graph without vertices
         some = [i for i, one in enumerate(part) if one.n_vertices]
         if some:
             with warnings.catch_warnings():  # the graph as a whole has been warned about
@@ -402,4 +382,4 @@ def _effects(
                 outputs = model.outputs([part[i] for i in some])
             own[some] = outputs @ signs_of(model)[number]
         scores += own.tolist()
-    return explanation.score - np.array(scores)
+    return score - np.array(scores)

@@ -19,12 +19,7 @@ import numpy as np
 
 from fdgnn.arrays import Floats
 from fdgnn.exceptions import FDGNNWarning, GraphError
-from fdgnn.explanations.attributions import (
-    checked_model,
-    number_of_score,
-    one_target,
-    signs_of,
-)
+from fdgnn.explanations.attributions import chosen_score, signs_of
 from fdgnn.explanations.groups import without_edge, without_vertices
 from fdgnn.extras import require
 from fdgnn.graphs import Graph
@@ -118,9 +113,8 @@ def counterfactuals(
     """
     if n_most < 1 or max_changes < 1:
         raise ValueError("n_most and max_changes are whole numbers, at least 1")
-    model, wanted, _ = one_target(checked_model(model), target)
+    model, number, _ = chosen_score(model, target)
     batch = model._check_graphs(graphs)
-    number = None if wanted is None else number_of_score(model, wanted)
     return [_of_graph(model, graph, number, n_most, max_changes) for graph in batch]
 
 
@@ -141,12 +135,17 @@ def _of_graph(
     level, seen = [first], {first.smiles}
     found: list[tuple[float, Counterfactual]] = []
     for _ in range(max_changes if classify else 1):
-        edits = [one for each in level for one in _new(edit(each), seen)]
+        edits = []
+        for each in level:  # up to a limit, and of equal molecules the first
+            new = (one for one in edit(each) if one.smiles is None or one.smiles not in seen)
+            for one in islice(new, _MOST_EDITS):
+                seen.add(one.smiles)
+                edits.append(one)
         made = _predicted(model, graph, edits, start, own, wanted)
-        found = sorted(found + [each[:2] for each in made], key=lambda each: each[0])
+        found = sorted(found + [pair[:2] for pair in made], key=lambda pair: pair[0])
         if any(one.flips for _, one in found):
             break
-        level = [each for _, _, each in sorted(made, key=lambda each: each[0])[:_BEAM]]
+        level = [one for _, _, one in sorted(made, key=lambda each: each[0])[:_BEAM]]
     flipping = [one for _, one in found if one.flips]
     best = (flipping or [one for _, one in found])[: _LOOKED_AT * n_most]
     if not best:
@@ -191,14 +190,6 @@ def _scores(model: Any, graphs: Any) -> Floats:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FDGNNWarning)
         return np.asarray(model.outputs(graphs) @ signs_of(model).T)
-
-
-def _new(edits: Iterator[_Candidate], seen: set[str | None]) -> Iterator[_Candidate]:
-    """Yield edits up to a limit, and of equal molecules the first."""
-    new = (one for one in edits if one.smiles is None or one.smiles not in seen)
-    for one in islice(new, _MOST_EDITS):
-        seen.add(one.smiles)
-        yield one
 
 
 def _as_graph(one: _Candidate, graph: Graph, model: Any) -> Any:
@@ -289,12 +280,9 @@ def _edited_molecules(start: _Candidate) -> Iterator[_Candidate]:
 
 def _molecule_edits(Chem: Any, mol: Any) -> Iterator[tuple[str, Any]]:
     """Yield molecules after each single change, in words, whether they are valid or not."""
-    orders = {
-        "single": Chem.BondType.SINGLE,
-        "double": Chem.BondType.DOUBLE,
-        "triple": Chem.BondType.TRIPLE,
-    }
-    atoms, bonds = list(mol.GetAtoms()), list(mol.GetBonds())
+    types = Chem.BondType
+    orders = {"single": types.SINGLE, "double": types.DOUBLE, "triple": types.TRIPLE}
+    atoms = list(mol.GetAtoms())
     for atom in atoms:
         v, old = atom.GetIdx(), atom.GetSymbol()
         edited = Chem.RWMol(mol)
@@ -308,14 +296,12 @@ def _molecule_edits(Chem: Any, mol: Any) -> Iterator[tuple[str, Any]]:
                 own.SetFormalCharge(0)
                 own.SetNumExplicitHs(0)
                 yield f"atom {v}: {old} becomes {new}", edited
-        if atom.GetTotalNumHs():
-            for new in _ELEMENTS:
-                edited = Chem.RWMol(mol)
-                added = edited.AddAtom(Chem.Atom(new))
-                edited.AddBond(v, added, Chem.BondType.SINGLE)
-                edited.GetAtomWithIdx(v).SetNumExplicitHs(0)
-                yield f"{new} added at atom {v} ({old})", edited
-    for bond in bonds:
+        for new in _ELEMENTS if atom.GetTotalNumHs() else ():
+            edited = Chem.RWMol(mol)
+            edited.AddBond(v, edited.AddAtom(Chem.Atom(new)), types.SINGLE)
+            edited.GetAtomWithIdx(v).SetNumExplicitHs(0)
+            yield f"{new} added at atom {v} ({old})", edited
+    for bond in mol.GetBonds():
         ends = bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()
         place = f"{ends[0]}-{ends[1]}"
         if all(atoms[v].GetTotalValence() <= _MOST_BONDS for v in ends):
@@ -331,5 +317,5 @@ def _molecule_edits(Chem: Any, mol: Any) -> Iterator[tuple[str, Any]]:
     for u, v in np.argwhere(np.isin(distances, [size - 1 for size in _RINGS])).tolist():
         if u < v and atoms[u].GetTotalNumHs() and atoms[v].GetTotalNumHs():
             edited = Chem.RWMol(mol)
-            edited.AddBond(u, v, Chem.BondType.SINGLE)
+            edited.AddBond(u, v, types.SINGLE)
             yield f"bond {u}-{v} added", edited

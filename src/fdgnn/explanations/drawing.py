@@ -95,7 +95,7 @@ def draw_explanation(
     low, high = places.min(axis=0) - _MARGIN, places.max(axis=0) + _MARGIN
     shown = batch.labels if labels is None else labels
     for one, view in zip(axes, views, strict=True):
-        _draw_edges(mpl, one, batch, places, explanation, effects=view is views[0])
+        _draw_edges(mpl, one, batch[0], places, explanation, effects=view is views[0])
         _draw_vertices(mpl, one, places, view, shown)
         one.set_aspect("equal")
         one.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
@@ -142,14 +142,41 @@ def draw_molecule(
     kind = format or ("svg" if path is None else Path(path).suffix.lower().removeprefix("."))
     if kind not in ("svg", "png"):
         raise ValueError(f"a molecule is drawn as .svg or .png, not as {'.' + kind!r}")
-    Chem, canvases = _rdkit()
-    molecule = Chem.MolFromSmiles(smiles)
+    what = "Pictures of molecules"
+    draw = require("rdkit.Chem.Draw.rdMolDraw2D", "chem", what)
+    molecule = require("rdkit.Chem", "chem", what).MolFromSmiles(smiles)
     if molecule is None:
         raise GraphError(f"the SMILES {smiles[:60]!r} cannot be parsed")
     _check_size(explanation, molecule.GetNumAtoms())
-    draw = canvases.MolDraw2DCairo if kind == "png" else canvases.MolDraw2DSVG
-    heading = _title(explanation) if title is None else title
-    canvas = _draw_views(draw, molecule, views_of(explanation, "atom"), heading)
+    views, heading = views_of(explanation, "atom"), _title(explanation) if title is None else title
+    width, below = _CANVAS[0] + _BAR, _CAPTION if len(views) > 1 else 0
+    height, whole = _CANVAS[1] - below, width * len(views)
+    canvas = (draw.MolDraw2DCairo if kind == "png" else draw.MolDraw2DSVG)(
+        whole, _HEAD + _CANVAS[1], _CANVAS[0], height
+    )
+    for i, view in enumerate(views):
+        canvas.SetOffset(i * width, _HEAD)
+        limit = _limit(view.values)
+        colors = {v: _color(value / limit) for v, value in enumerate(view.values.tolist())}
+        options = canvas.drawOptions()
+        options.useBWAtomPalette()  # colors show what atoms add, not which element they are
+        options.highlightRadius = 0.42
+        options.fillHighlights = True
+        draw.PrepareAndDrawMolecule(
+            canvas, molecule, highlightAtoms=list(colors), highlightAtomColors=colors,
+            highlightBonds=[],
+        )  # fmt: skip
+    canvas.SetOffset(0, 0)
+    canvas.SetFillPolys(True)
+    _fill(canvas, (1.0, 1.0, 1.0), (0, 0), (whole, _HEAD))
+    fits = int(_FILLED * whole / len(heading)) if heading else 1
+    _write(canvas, heading, 16, _HEAD / 2, min(22, fits))
+    for i, view in enumerate(views):
+        _draw_bar(canvas, view, i * width)
+        if below:
+            middle, caption = i * width + _CANVAS[0] / 2, _HEAD + height
+            _write(canvas, view.what, middle, caption + 16, 21, _CENTERED)
+            _write(canvas, view.colors, middle, caption + 42, 17, _CENTERED)
     canvas.FinishDrawing()
     found: Any = canvas.GetDrawingText()
     if not isinstance(found, bytes):  # RDKit's SVG declares itself Latin-1
@@ -203,19 +230,18 @@ def _limit(values: Floats) -> float:
 
 
 def _draw_edges(
-    mpl: Any, ax: Any, batch: GraphBatch, places: Floats, explanation: Explanation, *, effects: bool
+    mpl: Any, ax: Any, graph: Graph, places: Floats, explanation: Explanation, *, effects: bool
 ) -> None:
-    colors = explanation.edge_effects if effects else None
-    edges = explanation.edges
+    edges, colors = explanation.edges, explanation.edge_effects
     if edges is None:
-        edges = np.asarray(batch[0].edge_index)
-        edges = edges if batch.directed else edges[:, edges[0] <= edges[1]]
-    lines = mpl.collections.LineCollection
-    if colors is None or len(colors) == 0:
-        ax.add_collection(lines(places[edges.T], colors="#999999", linewidths=1.5))
+        edges = np.asarray(graph.edge_index)
+        edges = edges if graph.directed else edges[:, edges[0] <= edges[1]]
+    lines, ends = mpl.collections.LineCollection, places[edges.T]
+    if not effects or colors is None or len(colors) == 0:
+        ax.add_collection(lines(ends, colors="#999999", linewidths=1.5))
         return
-    ax.add_collection(lines(places[edges.T], colors="#555555", linewidths=6))  # an outline
-    colored = lines(places[edges.T], array=colors, cmap=_colormap(mpl), linewidths=4.5)
+    ax.add_collection(lines(ends, colors="#555555", linewidths=6))  # an outline
+    colored = lines(ends, array=colors, cmap=_colormap(mpl), linewidths=4.5)
     colored.set_clim(-_limit(colors), _limit(colors))
     ax.add_collection(colored)
     ax.figure.colorbar(colored, ax=ax, shrink=0.8, label="what the edge adds to the score")
@@ -224,11 +250,9 @@ def _draw_edges(
 def _draw_vertices(
     mpl: Any, ax: Any, places: Floats, view: View, labels: Sequence[Any] | Array | None
 ) -> None:
-    values = view.values
-    limit = _limit(values)
-    size = float(np.clip(9000 / len(places), 30, 450))
+    limit, size = _limit(view.values), float(np.clip(9000 / len(places), 30, 450))
     points = ax.scatter(
-        *places.T, s=size, c=values, cmap=_colormap(mpl), vmin=-limit, vmax=limit,
+        *places.T, s=size, c=view.values, cmap=_colormap(mpl), vmin=-limit, vmax=limit,
         edgecolors="#444444", linewidths=0.8, zorder=2, clip_on=False,
     )  # fmt: skip
     ax.figure.colorbar(points, ax=ax, shrink=0.8, label=view.scale)
@@ -237,15 +261,14 @@ def _draw_vertices(
     width = float(np.sqrt(size))  # of a vertex, in points
     effects = require("matplotlib.patheffects", "plot", "Pictures")
     halo = effects.withStroke(linewidth=2.5, foreground="white")  # over edges
-    for place, value, label in zip(places, values, labels, strict=True):
-        dark, inside = abs(value) > 0.6 * limit, len(str(label)) <= _MOST_INSIDE
-        ax.annotate(
-            literal(label), place, (0, 0 if inside else -0.6 * width), textcoords="offset points",
-            ha="center", va="center" if inside else "top",
-            fontsize=(0.45 if inside else 0.38) * width,
-            color="white" if dark and inside else "black",
-            path_effects=[] if inside else [halo],
-        )  # fmt: skip
+    for place, value, label in zip(places, view.values, labels, strict=True):
+        at, look = (0.0, 0.0), {"va": "center", "fontsize": 0.45 * width, "path_effects": []}
+        color = "white" if abs(value) > 0.6 * limit else "black"
+        if len(str(label)) > _MOST_INSIDE:
+            at, color = (0.0, -0.6 * width), "black"
+            look = {"va": "top", "fontsize": 0.38 * width, "path_effects": [halo]}
+        text = literal(label)
+        ax.annotate(text, place, at, textcoords="offset points", ha="center", color=color, **look)
 
 
 def literal(text: Any) -> str:
@@ -260,61 +283,29 @@ def _colormap(mpl: Any) -> Any:
 # ---------------------------------------------------------------------- molecules
 
 
-def _draw_views(kind: Any, molecule: Any, views: Sequence[View], heading: str) -> Any:
-    """Draw a molecule once for each view, side by side, below the heading."""
-    from rdkit.Geometry import Point2D
-
-    several = len(views) > 1
-    width, height = _CANVAS[0] + _BAR, _CANVAS[1] - (_CAPTION if several else 0)
-    canvas = kind(width * len(views), _HEAD + _CANVAS[1], _CANVAS[0], height)
-    for i, view in enumerate(views):
-        canvas.SetOffset(i * width, _HEAD)
-        limit = _limit(view.values)
-        colors = {v: _color(value / limit) for v, value in enumerate(view.values.tolist())}
-        options = canvas.drawOptions()
-        options.useBWAtomPalette()  # colors show what atoms add, not which element they are
-        options.highlightRadius = 0.42
-        options.fillHighlights = True
-        _rdkit()[1].PrepareAndDrawMolecule(
-            canvas,
-            molecule,
-            highlightAtoms=list(colors),
-            highlightAtomColors=colors,
-            highlightBonds=[],
-        )
-    canvas.SetOffset(0, 0)
-    canvas.SetFillPolys(True)
-    canvas.SetColour((1.0, 1.0, 1.0))
-    canvas.DrawRect(Point2D(0, 0), Point2D(width * len(views), _HEAD), True)
-    fits = int(_FILLED * width * len(views) / len(heading)) if heading else 1
-    _write(canvas, heading, 16, _HEAD / 2, min(22, fits))
-    for i, view in enumerate(views):
-        _draw_bar(canvas, view, i * width, _HEAD)
-        if several:
-            middle, below = i * width + _CANVAS[0] / 2, _HEAD + height
-            _write(canvas, view.what, middle, below + 16, 21, _CENTERED)
-            _write(canvas, view.colors, middle, below + 42, 17, _CENTERED)
-    return canvas
-
-
-def _draw_bar(canvas: Any, view: View, x: int, y: int) -> None:
-    """Draw the scale of a view to the right of its molecule, whose corner is at x and y."""
-    from rdkit.Geometry import Point2D
-
-    limit = _limit(view.values)
+def _draw_bar(canvas: Any, view: View, x: int) -> None:
+    """Draw the scale of a view to the right of its molecule, which begins at x."""
     left, right = x + _CANVAS[0] + 8, x + _CANVAS[0] + 24
-    top, bottom, steps = y + 60, y + _CANVAS[1] - 100, 65
+    top, bottom, steps = _HEAD + 60, _HEAD + _CANVAS[1] - 100, 65
     edges = np.linspace(bottom, top, steps + 1)
     canvas.SetFillPolys(True)
     canvas.SetLineWidth(1)
     for low, high, share in zip(edges[:-1], edges[1:], np.linspace(-1, 1, steps), strict=True):
-        canvas.SetColour(_color(float(share)))
-        canvas.DrawRect(Point2D(left, low), Point2D(right, high - 1), True)
+        _fill(canvas, _color(float(share)), (left, low), (right, high - 1))
     for share in (-1, 0, 1):
         height = (top + bottom) / 2 + share * (top - bottom) / 2
-        _write(canvas, f"{share * limit:.2g}", right + 6, height)
+        _write(canvas, f"{share * _limit(view.values):.2g}", right + 6, height)
     for line, text in enumerate(view.short_scale):
         _write(canvas, text, left, top - 36 + 16 * line)
+
+
+def _fill(
+    canvas: Any, color: tuple[float, ...], corner: tuple[float, float], other: tuple[float, float]
+) -> None:
+    from rdkit.Geometry import Point2D
+
+    canvas.SetColour(color)
+    canvas.DrawRect(Point2D(*corner), Point2D(*other), True)
 
 
 def _write(
@@ -327,17 +318,11 @@ def _write(
     canvas.DrawString(text, Point2D(x, y), align, True)
 
 
-def _color(share: float) -> tuple[float, float, float]:
+def _color(share: float) -> tuple[float, ...]:
     """Return the scale's color at -1 to 1, as red, green and blue from 0 to 1."""
     stops = np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in COLORS]) / 255
     at = np.linspace(-1, 1, len(COLORS))
-    red, green, blue = (float(np.interp(share, at, channel)) for channel in stops.T)
-    return red, green, blue
-
-
-def _rdkit() -> tuple[Any, Any]:
-    what = "Pictures of molecules"
-    return require("rdkit.Chem", "chem", what), require("rdkit.Chem.Draw.rdMolDraw2D", "chem", what)
+    return tuple(float(np.interp(share, at, channel)) for channel in stops.T)
 
 
 # ---------------------------------------------------------------------- what is shown
@@ -373,15 +358,12 @@ def views_of(explanation: Explanation, vertex: str = "vertex") -> list[View]:
     `vertex` is what a vertex is called; those of molecules are atoms.
     """
     score = "score" if explanation.of_class else "value"
-    views = [
-        View(
-            f"Attribution of each {vertex} to the {score}",
-            f"red: more than the mean {vertex}, blue: less",
-            SCALE,
-            ("relative", "to mean"),
-            relative(explanation),
-        )
-    ]
+    what, colors = (
+        f"Attribution of each {vertex} to the {score}",
+        f"red: more than the mean {vertex}",
+    )
+    short = ("relative", "to mean")
+    views = [View(what, f"{colors}, blue: less", SCALE, short, relative(explanation))]
     effects = []
     if explanation.vertex_effects is not None:
         effects.append((f"each {vertex}", explanation.vertex_effects, ""))
@@ -389,16 +371,14 @@ def views_of(explanation: Explanation, vertex: str = "vertex") -> list[View]:
         most = max(explanation.groups, key=lambda group: abs(group.effect))
         more = f"; most of all without: {most.name}"
         effects.append(("each group", group_values(explanation), more))
-    return views + [
-        View(
-            f"Effect on the {score} of leaving out {what}",
-            f"red: the {score} falls, blue: it rises{more}",
+    for what, values, more in effects:
+        colors = f"red: the {score} falls, blue: it rises{more}"
+        scale, title = (
             f"{score} lost without {what}",
-            (score, "lost"),
-            values,
+            f"Effect on the {score} of leaving out {what}",
         )
-        for what, values, more in effects
-    ]
+        views.append(View(title, colors, scale, (score, "lost"), values))
+    return views
 
 
 def relative(explanation: Explanation) -> Floats:

@@ -56,15 +56,13 @@ def checked_groups(given: Sequence[GroupsOfGraph], graphs: GraphBatch) -> list[l
         pairs = own.items() if isinstance(own, Mapping) else [(x.name, x.vertices) for x in own]
         groups = []
         for name, vertices in pairs:
-            numbers = np.asarray(vertices)
+            numbers, group = np.asarray(vertices), f"its group {str(name)!r}"
             if numbers.ndim != 1 or len(numbers) == 0 or numbers.dtype.kind not in "iu":
-                reason = f"its group {str(name)!r} is not a list of vertices, counted from 0"
-                raise GraphError(reason, g)
+                raise GraphError(f"{group} is not a list of vertices, counted from 0", g)
             numbers = np.unique(numbers.astype(np.int64))
             wrong = numbers[(numbers < 0) | (numbers >= size)]
             if len(wrong):
-                reason = f"its group {str(name)!r} has vertex {wrong[0]}, but there are {size} "
-                raise GraphError(f"{reason}vertices", g)
+                raise GraphError(f"{group} has vertex {wrong[0]}, but there are {size} vertices", g)
             groups.append(VertexGroup(str(name), numbers))
         found.append(groups)
     return found
@@ -283,9 +281,11 @@ def molecule_groups(
     taken = {int(v) for group in (*rings, *functional) for v in group.vertices}
     left = np.setdiff1d(np.arange(mol.GetNumAtoms()), list(taken))
     bonds = sp.csr_array(_chem().GetAdjacencyMatrix(mol))
-    chains = [
-        VertexGroup(_chain_name(mol, part.tolist()), part) for part in connected_pieces(bonds, left)
-    ]
+    chains = []
+    for part in connected_pieces(bonds, left):
+        symbols = [mol.GetAtomWithIdx(v).GetSymbol() for v in part.tolist()]
+        chain = f"chain of {len(part)} {'atoms' if len({*symbols}) > 1 else symbols[0]}"
+        chains.append(VertexGroup(chain if len(part) > 1 else f"single {symbols[0]}", part))
     return [*own, *rings, *functional, *chains]
 
 
@@ -303,13 +303,6 @@ def _molecule(molecule: Any, like: Any = None) -> Any:
     schema = schema_of(like)
     reader = MoleculeReader() if schema is None else MoleculeReader.of(schema)
     return reader.molecule(molecule).mol
-
-
-def _chain_name(mol: Any, part: list[int]) -> str:
-    symbols = [mol.GetAtomWithIdx(v).GetSymbol() for v in part]
-    if len(set(symbols)) > 1:
-        return f"chain of {len(part)} atoms"
-    return f"chain of {len(part)} {symbols[0]}" if len(part) > 1 else f"single {symbols[0]}"
 
 
 @cache

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -24,14 +24,7 @@ from fdgnn.encoders import Attribution, Encoder, EncoderUnion, WLCounts
 from fdgnn.encoders.union import UnionParts
 from fdgnn.encoders.wl import LabelRow, WLParts
 from fdgnn.encoders.wl_labels import Colors, degrees, log_bin_ends, structure_numbers
-from fdgnn.explanations.attributions import (
-    checked_model,
-    chunks,
-    directions_of,
-    number_of_score,
-    one_target,
-    signs_of,
-)
+from fdgnn.explanations.attributions import chosen_score, chunks, directions_of, signs_of
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.smiles import pharmacophore_names
 from fdgnn.texts import listed
@@ -44,85 +37,71 @@ def _first_label_in_words(
 
     `names` is what vertex labels, as text, are called.
     """
+    labels = None if graphs.labels is None else list(map(str, graphs.labels.tolist()))
+    features = graphs.features
     if channel == "label":
-        return [names.get(text, f"label {text}") for text in _labels(encoder, graphs)]
-    if channel == "element" and graphs.labels is not None:
-        return [text.split(" ")[0] for text in map(str, graphs.labels.tolist())]
+        if labels is None and features is not None:  # columns beside the features
+            n_columns = encoder.graph_kind_.n_label_columns
+            known = range(n_columns) if graphs.schema is None else graphs.schema.label_columns
+            rows = features[:, -n_columns:].tolist()
+            labels = [str(known[row.index(1.0)]) if 1.0 in row else "unknown" for row in rows]
+        return [names.get(text, f"label {text}") for text in labels or ()]
+    if channel == "element" and labels is not None:
+        return [text.split(" ")[0] for text in labels]
     if channel == "pharmacophore" and graphs.smiles is not None:
         names_of = pharmacophore_names()
         return [names_of[c] for c in graphs.smiles.pharmacophores(graphs.graph_of_vertex).tolist()]
     if channel == "vertex":
         return ["any vertex"] * graphs.n_vertices
-    if channel.startswith("feature"):
-        assert graphs.features is not None
+    if channel.startswith("feature") and features is not None:
         name, _, coarse = channel.partition(", ")
         if name == "features":
             return ["all features, in coarse bins"] * graphs.n_vertices
-        column = graphs.features[:, int(name.split()[1])]
         about = "in the coarse bin of" if coarse else "in the bin of"
-        return [f"{name} {about} {value:.3g}" for value in column.tolist()]
+        column = features[:, int(name.split()[1])].tolist()
+        return [f"{name} {about} {value:.3g}" for value in column]
     if channel == encoder._first == "degree":
         return [f"degree {degree}" for degree in degrees(graphs).tolist()]
     # The bins of one or two numbers that describe the neighborhood of a vertex.
     numbers = structure_numbers(graphs, encoder.n_jobs)
     numbers["log degree"] = numbers["degree"]
     parts = [
-        [_WORDS[name](name, int(bin_)) for bin_ in numbers[name]] for name in channel.split(", ")
+        [_bin_in_words(name, int(bin_)) for bin_ in numbers[name]] for name in channel.split(", ")
     ]
     return [" and ".join(words) for words in zip(*parts, strict=True)]
 
 
-def _labels(encoder: WLCounts, graphs: GraphBatch) -> list[str]:
-    """Return the label of each vertex as text, also where labels are columns beside features."""
-    if graphs.labels is not None:
-        return list(map(str, graphs.labels.tolist()))
-    assert graphs.features is not None
-    schema, n = graphs.schema, encoder.graph_kind_.n_label_columns
-    known = range(n) if schema is None else schema.label_columns
-    rows = graphs.features[:, -n:].tolist()
-    return [str(known[row.index(1.0)]) if 1.0 in row else "unknown" for row in rows]
+#: Numbers that are shares, in twentieths, and numbers that are not whole.
+_SHARES = {
+    "degree over graph size": "degree, of the graph's size",
+    "linked pairs of neighbors": "pairs of neighbors that are linked",
+}
+_REAL = ("neighbors' mean degree", "deviation of neighbors' degrees")
+
+
+def _bin_in_words(name: str, bin_: int) -> str:
+    """Return what is known of a number whose bin is known."""
+    if name in _SHARES:
+        percent = "100 %" if bin_ == 20 else f"{5 * bin_} to {5 * bin_ + 5} %"
+        return f"{_SHARES[name]}: {percent}"
+    low, high = log_bin_ends(bin_)
+    if name in _REAL:
+        return f"{name} {low:.3g} to {high:.3g}"
+    first, last = math.ceil(low - 1e-9), math.ceil(high - 1e-9) - 1
+    whole = str(first) if first >= last else f"{first} to {last}"
+    if name == "triangles":
+        return f"in {whole} {'triangle' if whole == '1' else 'triangles'}"
+    return f"{name.removeprefix('log ')} {whole}"
 
 
 def reach(channel: str) -> int:
     """Return how many steps from its vertex the first WL label of a channel sees."""
-    found = [steps for part, steps in _REACH.items() if part in channel]
-    return max(found, default=0)
+    if "neighbors' " in channel:
+        return 2
+    return int(any(part in channel for part in ("degree", "triangles", "linked pairs")))
 
 
-def _whole(name: str, bin_: int) -> str:
-    low, high = log_bin_ends(bin_)
-    first, last = math.ceil(low - 1e-9), math.ceil(high - 1e-9) - 1
-    return f"{name} {first}" if first >= last else f"{name} {first} to {last}"
-
-
-def _triangles(name: str, bin_: int) -> str:
-    words = _whole("in", bin_)
-    return f"{words} {'triangle' if words == 'in 1' else 'triangles'}"
-
-
-def _real(name: str, bin_: int) -> str:
-    low, high = log_bin_ends(bin_)
-    return f"{name} {low:.3g} to {high:.3g}"
-
-
-def _share(words: str, bin_: int) -> str:
-    """Twentieths, as percent."""
-    return f"{words}: {'100 %' if bin_ == 20 else f'{5 * bin_} to {5 * bin_ + 5} %'}"
-
-
-_WORDS: dict[str, Callable[[str, int], str]] = {
-    "degree": _whole,
-    "log degree": lambda _, bin_: _whole("degree", bin_),
-    "neighbors' mean degree": _real,
-    "neighbors' largest degree": _whole,
-    "neighbors' smallest degree": _whole,
-    "deviation of neighbors' degrees": _real,
-    "triangles": _triangles,
-    "degree over graph size": lambda _, bin_: _share("degree, of the graph's size", bin_),
-    "linked pairs of neighbors": lambda _, bin_: _share("pairs of neighbors that are linked", bin_),
-}
 # In the name of a pair of numbers both are named.
-_REACH = {"degree": 1, "triangles": 1, "linked pairs": 1, "neighbors' ": 2}
 
 
 _MOST_KINDS = 5  # of neighbors that are named
@@ -132,7 +111,7 @@ def wl_label_in_words(
     encoder: WLCounts, graph: GraphBatch, row: LabelRow, vertex: int, names: Mapping[str, str]
 ) -> str:
     """Describe the WL label of a vertex of one graph, in a channel and iteration."""
-    first: list[str] = _first_label_in_words(encoder, graph, row.channel, names)
+    first = _first_label_in_words(encoder, graph, row.channel, names)
     if row.iteration == 0:
         return first[vertex]
     if row.iteration == 1:
@@ -143,15 +122,14 @@ def wl_label_in_words(
 def _neighbors(encoder: WLCounts, graph: GraphBatch, first: list[str], vertex: int) -> str:
     """List the neighbors of a vertex, with the labels of the edges to them."""
     own = range(int(graph.indptr[vertex]), int(graph.indptr[vertex + 1]))
-    way = "from " if graph.directed else ""
-    arcs = [(a, int(graph.neighbors[a]), way) for a in own]
+    arcs = [(a, int(graph.neighbors[a]), "from " * graph.directed) for a in own]
     if graph.directed:
         ends = np.repeat(np.arange(graph.n_vertices), np.diff(graph.indptr))
         leaving = np.flatnonzero(graph.neighbors == vertex)
         arcs += [(int(a), int(ends[a]), "to ") for a in leaving]
-    labels = graph.edge_labels if encoder.uses_edge_labels else None
-    edges = ["" if labels is None else f" (edge {labels[a]})" for a, _, _ in arcs]
-    kinds = Counter(f"{way}{first[u]}{edge}" for (_, u, way), edge in zip(arcs, edges, strict=True))
+    labels, kinds = graph.edge_labels if encoder.uses_edge_labels else None, Counter[str]()
+    for a, u, way in arcs:
+        kinds[f"{way}{first[u]}" + ("" if labels is None else f" (edge {labels[a]})")] += 1
     if not kinds:
         return "without neighbors"
     named = [
@@ -259,22 +237,21 @@ def substructures(
     """
     if n_most < 1:
         raise ValueError(f"n_most is {n_most}; give 1 or more")
-    model, target, position = one_target(checked_model(model), target)
+    model, chosen, position = chosen_score(model, target)
     batch = model._check_graphs(graphs)
-    if target is not None:
-        wanted = [number_of_score(model, target)]
-    else:
-        wanted = list(range(len(signs_of(model))))
-    last = wanted[-1]
+    parts = [part for fitted in model.estimators_ for part in parts_of(fitted.encoder)]
+    if len(batch) == 0 or not any(isinstance(part, WLCounts) for part in parts):
+        return []
+    wanted = range(len(signs_of(model))) if chosen is None else [chosen]
+    classes, last = model.targets_[0].classes, wanted[-1]
     rows, found = _occurrences(model, batch, last)
-    chosen: list[Substructure] = []
+    result: list[Substructure] = []
     for number in wanted:
         own = found
         if number != last and model._n_outputs == 1:  # what is for one class is against the other
             own = found._replace(added=-found.added)
         elif number != last:
             rows, own = _occurrences(model, batch, number)
-        classes = model.targets_[0].classes
         of = position if classes is None else classes[number : number + 1].tolist()[0]
         for sign in (1.0, -1.0):
             records: dict[Any, Substructure] = {}  # equal substructures are merged
@@ -285,8 +262,8 @@ def substructures(
                     weight, each = same.weight + one.weight, same.attribution + one.attribution
                     one = replace(same, weight=weight, attribution=each)
                 records[key] = one
-            chosen += sorted(records.values(), key=lambda one: -abs(one.weight))[:n_most]
-    return chosen
+            result += sorted(records.values(), key=lambda one: -abs(one.weight))[:n_most]
+    return result
 
 
 # ---------------------------------------------------------------------- counting
@@ -308,40 +285,37 @@ def _occurrences(
 ) -> tuple[list[LabelRow], _Occurrences]:
     """Return all rows, and what each WL label adds to a score in each graph."""
     rows: dict[LabelRow, int] = {}
-    parts: list[_Occurrences] = []
-    for part, members in chunks(graphs):
+    found: list[tuple[Any, ...]] = []
+    share = 1.0 / len(model.estimators_)
+    for chunk, members in chunks(graphs):
         for fitted in model.estimators_:
-            if not _wl_encoders(fitted.encoder):
+            if not any(isinstance(part, WLCounts) for part in parts_of(fitted.encoder)):
                 continue
-            found = fitted.encoder.attribute(part, model.n_jobs)
-            seen, same = fitted.seen(found.features, part), np.full(len(part), number)
-            ways = directions_of(fitted, found, seen, signs_of(model), same)
-            share = 1.0 / len(model.estimators_)
-            parts += _of_parts(found, ways.own, ways.of_graph, members, share, rows)
-    if not parts:
-        nothing: list[Any] = [np.empty(0)] * len(_Occurrences._fields)
-        return [], _Occurrences(*nothing)
-    return list(rows), _Occurrences(*map(np.concatenate, zip(*parts, strict=True)))
+            encoded = fitted.encoder.attribute(chunk, model.n_jobs)
+            seen, same = fitted.seen(encoded.features, chunk), np.full(len(chunk), number)
+            ways = directions_of(fitted, encoded, seen, signs_of(model), same)
+            for part, directions, of_graph in _wl_parts(encoded, ways.own, ways.of_graph):
+                each = part.shares(directions, of_graph)
+                sizes = np.diff(part.graphs.vertex_offsets)
+                for t, row in enumerate(part.rows):
+                    group = part.groups[t]
+                    _, first, often = np.unique(group, return_index=True, return_counts=True)
+                    graph, color = part.graphs.graph_of_vertex[first], part.colors[t][first]
+                    position = np.full(len(first), rows.setdefault(row, len(rows)))
+                    added = np.bincount(group, each[t]) * share
+                    found.append((position, color, members[graph], added, often, sizes[graph]))
+    return list(rows), _Occurrences(*map(np.concatenate, zip(*found, strict=True)))
 
 
-def _of_parts(
-    found: Attribution, directions: Features, of_graph: Ints, positions: Ints, share: float,
-    rows: dict[LabelRow, int],
-) -> Iterator[_Occurrences]:  # fmt: skip
-    """Yield the WL labels of graphs at these positions, one channel and iteration at a time."""
+def _wl_parts(
+    found: Attribution, directions: Features, of_graph: Ints
+) -> Iterator[tuple[WLParts, Features, Ints]]:
+    """Yield the WL labels of an encoder or of those that a union joins, with their directions."""
     if isinstance(found, UnionParts):
         for part, own, of in found.split(directions, of_graph):
-            yield from _of_parts(part, own, of, positions, share, rows)
-    if not isinstance(found, WLParts):
-        return
-    sizes, shares = np.diff(found.graphs.vertex_offsets), found.shares(directions, of_graph)
-    for t, row in enumerate(found.rows):
-        _, first, often = np.unique(found.groups[t], return_index=True, return_counts=True)
-        graph = found.graphs.graph_of_vertex[first]
-        number = np.full(len(first), rows.setdefault(row, len(rows)))
-        added: Any = np.bincount(found.groups[t], shares[t]) * share
-        color = found.colors[t][first]
-        yield _Occurrences(number, color, positions[graph], added, often, sizes[graph])
+            yield from _wl_parts(part, own, of)
+    elif isinstance(found, WLParts):
+        yield found, directions, of_graph
 
 
 # ---------------------------------------------------------------------- choosing
@@ -352,8 +326,6 @@ def _most(
     rows: list[LabelRow], found: _Occurrences, sign: float, n_most: int,
 ) -> list[Substructure]:  # fmt: skip
     """Return the labels that count most for a target (sign 1), or against it (sign -1)."""
-    if not rows:
-        return []
     order = np.lexsort((found.size, found.often, found.color, found.row))
     row, color, graph, added, often, size = (array[order] for array in found)
     new = (row[1:] != row[:-1]) | (color[1:] != color[:-1])
@@ -395,7 +367,8 @@ def _find_label(model: Any, graph: GraphBatch, row: LabelRow, color: int) -> tup
     return next(
         (encoder, vertices)
         for fitted in model.estimators_
-        for encoder in _wl_encoders(fitted.encoder)
+        for encoder in parts_of(fitted.encoder)
+        if isinstance(encoder, WLCounts)
         for found in [encoder.attribute(graph)]
         for known, colors in zip(found.rows, found.colors, strict=True)
         for vertices in [np.flatnonzero(colors == np.uint64(color))]
@@ -403,10 +376,11 @@ def _find_label(model: Any, graph: GraphBatch, row: LabelRow, color: int) -> tup
     )
 
 
-def _wl_encoders(encoder: Encoder) -> list[WLCounts]:
+def parts_of(encoder: Encoder) -> list[Encoder]:
+    """Return the encoder itself, or those that a union joins."""
     if isinstance(encoder, EncoderUnion):
-        return [e for block in encoder.blocks_ for e in _wl_encoders(block.encoder)]
-    return [encoder] if isinstance(encoder, WLCounts) else []
+        return [part for block in encoder.blocks_ for part in parts_of(block.encoder)]
+    return [encoder]
 
 
 def steps_from(graph: GraphBatch, vertices: Ints, at_most: int) -> Ints:
