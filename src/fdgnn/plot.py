@@ -19,16 +19,7 @@ from fdgnn.explanations.drawing import literal
 from fdgnn.extras import require
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
-from fdgnn.html.model_views import (
-    encoder_in_words,
-    encoder_of,
-    features_of,
-    fitted,
-    graphs_for_curves,
-    principal_map,
-    reservoir_of,
-    residual_curves,
-)
+from fdgnn.html import model_views
 from fdgnn.reservoir import contractions
 from fdgnn.stability import spectral_radius
 from fdgnn.tasks import guess_task
@@ -38,7 +29,7 @@ __all__ = ["plot_convergence", "plot_embedding", "plot_stability"]
 COLORS = (
     "#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#000000", "#f0e442",
 )  # fmt: skip
-_MARKERS = "osD^vP*X"
+_GRAY, _MARKERS = "#666666", "osD^vP*X"
 _MOST_NAMED = 24  # classes in a legend
 
 
@@ -75,23 +66,19 @@ def plot_convergence(model: Any, graphs: Any, *, ax: Any = None) -> Any:
     locator = MaxNLocator("auto", integer=True, min_n_ticks=1, steps=[1, 2, 5, 10])
     ax.xaxis.set_major_locator(locator)
     certified = contractions(encoder.reservoir_, batch) < 1
-    shown = graphs_for_curves(certified, np.diff(batch.vertex_offsets))
+    shown = model_views.graphs_for_curves(certified, np.diff(batch.vertex_offsets))
     colors = [tuple(c) for c in colormaps["viridis"](np.linspace(0, 0.85, len(certified)))]
-    for g, curves in zip(shown, residual_curves(encoder, batch[shown]), strict=True):
+    for g, curves in zip(shown, model_views.residual_curves(encoder, batch[shown]), strict=True):
         for i, curve in enumerate(curves):
-            ax.plot(
-                np.arange(1, len(curve) + 1), curve, color=colors[i], alpha=0.8, linewidth=1.3,
-                linestyle="-" if certified[i, g] else "--",
-            )  # fmt: skip
+            style, steps = "-" if certified[i, g] else "--", np.arange(1, len(curve) + 1)
+            ax.plot(steps, curve, style, color=colors[i], alpha=0.8, linewidth=1.3)
     ax.set(yscale="log", xlabel="iteration", ylabel=r"change of the states, $\|X_t - X_{t-1}\|_F$")
     for i, color in enumerate(colors):
         ax.plot([], [], color=color, label=f"layer {i + 1}")
     if not certified[:, shown].all():
-        ax.plot([], [], color="#666666", linestyle="--", label="not certified")
-    ax.axhline(
-        encoder.tol, color="#666666", linewidth=1, linestyle=":",
-        label=f"tolerance {encoder.tol:g}",
-    )  # fmt: skip
+        ax.plot([], [], "--", color=_GRAY, label="not certified")
+    words = f"tolerance {encoder.tol:g}"
+    ax.axhline(encoder.tol, color=_GRAY, linewidth=1, linestyle=":", label=words)
     ax.legend(frameon=False)
     return ax
 
@@ -120,9 +107,9 @@ def plot_embedding(model: Any, graphs: Any, y: Any = None, *, ax: Any = None) ->
     >>> len(ax.get_legend().get_texts())
     2
     """
-    model = fitted(model)
+    model = model_views.fitted(model)
     batch = as_batch(graphs, like=model)
-    places, shares = principal_map(features_of(model, batch))
+    places, shares = model_views.principal_map(model_views.features_of(model, batch))
     values = None if y is None else np.asarray(y)
     if values is not None and values.shape != (len(batch),):
         raise ValueError(f"y has shape {values.shape}, but there are {len(batch)} graphs")
@@ -134,17 +121,15 @@ def plot_embedding(model: Any, graphs: Any, y: Any = None, *, ax: Any = None) ->
         ax.figure.colorbar(points, ax=ax, label="target")
     else:
         classes = np.unique(values)
+        look = {"s": 26, "alpha": 0.75, "edgecolors": "white", "linewidths": 0.4}
         for value, color, marker in zip(classes, cycle(COLORS), cycle(_MARKERS), strict=False):
-            ax.scatter(
-                *places[values == value].T, s=26, color=color, marker=marker, alpha=0.75,
-                edgecolors="white", linewidths=0.4, label=literal(value),
-            )  # fmt: skip
+            own, name = places[values == value], literal(value)
+            ax.scatter(*own.T, color=color, marker=marker, label=name, **look)
         if len(classes) <= _MOST_NAMED:
             ax.legend(title="class", frameon=False)
-    ax.set(
-        xlabel=f"first principal component ({shares[0]:.0%} of the variance)",
-        ylabel=f"second ({shares[1]:.0%})",
-    )
+    first, second = (f"{share:.0%}" for share in shares)
+    ax.set_xlabel(f"first principal component ({first} of the variance)")
+    ax.set_ylabel(f"second ({second})")
     return ax
 
 
@@ -179,26 +164,18 @@ def plot_stability(model: Any, graphs: Any, *, ax: Any = None) -> Any:
     layer = encoder.reservoir_.layers[int(bounds.max(axis=1).argmax())]
     ax = _axes(ax)
     ends = np.array([0.0, max(1.0, k.max()) * 1.05])  # k is 0 where no graph has an arc
-    ax.axhspan(0, 1, color="#009e73", alpha=0.07, linewidth=0)
-    ax.axhline(1, color="#009e73", linewidth=1.2, label="one fixed point below")
+    ax.axhspan(0, 1, color=COLORS[2], alpha=0.07, linewidth=0)
+    ax.axhline(1, color=COLORS[2], linewidth=1.2, label="one fixed point below")
     radius = spectral_radius(layer.recurrent_weights)
-    ax.plot(ends, radius * ends, color="#666666", linestyle="--", label=r"$\rho(W_H)\,k$")
-    for sure, color, marker, name in (
-        (False, "#d55e00", "^", "not certified"),
-        (True, "#0072b2", "o", "certified"),
-    ):
-        own = (worst < 1) == sure
+    ax.plot(ends, radius * ends, color=_GRAY, linestyle="--", label=r"$\rho(W_H)\,k$")
+    look = {"s": 24, "alpha": 0.6, "edgecolors": "white", "linewidths": 0.3}
+    kinds = ("not certified", worst >= 1, COLORS[3], "^"), ("certified", worst < 1, COLORS[0], "o")
+    for name, own, color, marker in kinds:
         if own.any():
-            ax.scatter(
-                k[own], worst[own], s=24, color=color, marker=marker, alpha=0.6,
-                edgecolors="white", linewidths=0.3, label=f"{name}: {own.sum()} of {len(batch)}",
-            )  # fmt: skip
-    ax.set(
-        xlim=ends,
-        ylim=(0, 1.08 * max(1.0, float(worst.max()))),
-        xlabel="largest degree of the graph, k",
-        ylabel=r"$\rho(|W_H|)\;\rho(|A|)$",
-    )
+            label = f"{name}: {own.sum()} of {len(batch)}"
+            ax.scatter(k[own], worst[own], color=color, marker=marker, label=label, **look)
+    ax.set(xlim=ends, ylim=(0, 1.08 * max(1.0, float(worst.max()))))
+    ax.set(xlabel="largest degree of the graph, k", ylabel=r"$\rho(|W_H|)\;\rho(|A|)$")
     ax.legend(frameon=False)
     return ax
 
@@ -208,9 +185,9 @@ def plot_stability(model: Any, graphs: Any, *, ax: Any = None) -> Any:
 
 def _reservoir(model: Any, graphs: Any) -> tuple[GraphReservoir, GraphBatch]:
     """Return the reservoir of a model, and the graphs as its input."""
-    found, model = reservoir_of(model), fitted(model)
+    found, model = model_views.reservoir_of(model), model_views.fitted(model)
     if found is None:
-        name = encoder_in_words(encoder_of(model))
+        name = model_views.encoder_in_words(model_views.encoder_of(model))
         raise TypeError(
             f"the encoder of this model is a {name}, which has no states to converge; give a "
             "model with a GraphReservoir"

@@ -16,42 +16,15 @@ from fdgnn.estimators.base import Answers
 from fdgnn.evaluation.run import EvaluationRun
 from fdgnn.evaluation.scores import plain, provenance
 from fdgnn.exceptions import ConvergenceWarning, GraphError, OutOfDomainWarning
-from fdgnn.explanations import explain, has_attributions, substructures
+from fdgnn.explanations import Explanation, explain, has_attributions, substructures
 from fdgnn.explanations.drawing import EXACT_UP_TO, check_networkx, place_vertices, relative
 from fdgnn.extras import require
 from fdgnn.graphs import Graph, GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.graphs.descriptors import known_in
+from fdgnn.html import model_views
+from fdgnn.html import report_data as records
 from fdgnn.html.data_statistics import data_statistics, edge_counts, elements_of_labels
-from fdgnn.html.model_views import (
-    base_models_of,
-    check_classes,
-    encoder_of,
-    features_of,
-    fitted,
-    principal_map,
-    reservoir_dynamics,
-    shown_in_words,
-)
-from fdgnn.html.report_data import (
-    BINS,
-    CLASSES,
-    DESCRIPTORS,
-    MAPPED,
-    MISTAKES,
-    OUT_OF_DOMAIN,
-    TARGETS,
-    ApplicabilityDomain,
-    Calibration,
-    Coverage,
-    DescriptorRow,
-    Drawing,
-    GraphRow,
-    OutOfDomainGraph,
-    ProbabilityBin,
-    ReportData,
-    SubstructureRow,
-)
 from fdgnn.html.words import clean, clipped, clipped_apart, count, few, plural, short
 from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, default_scoring, named_scoring
 from fdgnn.neighbors import difficulty, fit_difficulty, kernel_models, training_conditions
@@ -100,7 +73,7 @@ def report_data(
     smiles: Sequence[str | None] | None = None,
     command: str | None = None,
     notes: Sequence[str] = (),
-) -> ReportData:
+) -> records.ReportData:
     """Compute what a report shows of a fitted model and a set of graphs.
 
     Parameters
@@ -128,7 +101,7 @@ def report_data(
     notes : sequence of str, optional
         Notes for the reader, for instance about rows that were left out.
     """
-    model = fitted(model)
+    model = model_views.fitted(model)
     if isinstance(model, Encoder):
         name = type(model).__name__
         raise TypeError(f"a {name} predicts nothing; expected a classifier or a regressor")
@@ -148,33 +121,33 @@ def report_data(
         mistakes = found.mistakes
         mapped = _mapped_graphs(len(graphs), mistakes)
         part = graphs if len(mapped) == len(graphs) else graphs[mapped]
-        places, explained = principal_map(features_of(model, part))
+        places, explained = model_views.principal_map(model_views.features_of(model, part))
         elements = elements_of_labels(clean(dataset), graphs, molecules=smiles is not None)
-        known = _substructures(model, part, mapped, found.classes, elements)
+        known = _substructures(found, mapped, part, elements)
         needed = np.union1d(mistakes, np.array([one.graph for one in known], dtype=np.int64))
-        scores, baseline = _scores(found, getattr(model, "scoring", None))
-        return ReportData(
+        scores, baseline = _scores(found)
+        return records.ReportData(
             dataset=clean(dataset),
             target=target,
             task="regression" if found.regression else "classification",
             predictions="out of fold" if out_of_fold else "unseen" if unseen else "seen",
             classes=found.classes,
-            model=shown_in_words(model, encoder_of(model), model.estimators_[0].name),
+            model=model_views.shown_in_words(
+                model, model_views.encoder_of(model), model.estimators_[0].name
+            ),
             data=data_statistics(graphs, found.actual, found.classes, elements),
-            graphs=_graph_rows(found, graphs, mapped, places, ids, out_of_fold),
+            graphs=_graph_rows(found, mapped, places, ids),
             explained=explained,
-            drawings=_drawings(model, found, graphs, needed, mapped, smiles, elements),
+            drawings=_drawings(found, needed, mapped, smiles, elements),
             mistakes=mistakes.tolist(),
             scores=scores,
             baseline=baseline,
             confusion=_confusion(found),
             calibration=_calibration(found),
-            coverages=_coverages(model, found, graphs, out_of_fold, unseen),
-            domain=None
-            if out_of_fold or not (unseen or truth is None)
-            else _domain(model, found, graphs, ids),
-            base_models=base_models_of(model),
-            dynamics=reservoir_dynamics(model, graphs),
+            coverages=_coverages(found, unseen),
+            domain=None if out_of_fold or not (unseen or truth is None) else _domain(found, ids),
+            base_models=model_views.base_models_of(model),
+            dynamics=model_views.reservoir_dynamics(model, graphs),
             substructures=known,
             descriptors=_descriptors(model, graphs, part),
             parameters={
@@ -186,12 +159,12 @@ def report_data(
             notes=[
                 *map(clean, notes),
                 *(_training_molecules(model, graphs) if unseen else ()),
-                *_unknown_classes(model, found),
+                *_unknown_classes(found),
             ],
         )
 
 
-def run_data(run: EvaluationRun, *, command: str | None = None) -> list[ReportData]:
+def run_data(run: EvaluationRun, *, command: str | None = None) -> list[records.ReportData]:
     """Compute the report data of an evaluated model, for each target.
 
     Predictions and probabilities are those of the outer folds. All else is of the model that is
@@ -210,7 +183,7 @@ def run_data(run: EvaluationRun, *, command: str | None = None) -> list[ReportDa
         errors, fold = np.abs(targets.values - outputs), np.argmax(tested, axis=0)
         conditions = training_conditions(models, distances, errors, fold)
     found = []
-    for t, target in enumerate(targets.each[:TARGETS]):
+    for t, target in enumerate(targets.each[: records.TARGETS]):
         several = len(targets.names) > 1
         some = np.flatnonzero(targets.known[:, t] & tested.any(axis=0))
         y, chances = targets.values[some, t], run.probabilities(t)
@@ -246,7 +219,7 @@ def _checked_targets(model: Any, graphs: GraphBatch, y: Any) -> Array | None:
     check_one_each(graphs, truth)
     if truth.ndim > 1:
         raise ValueError(f"y has shape {truth.shape}; expected (n_graphs,)")
-    check_classes(model, truth)
+    model_views.check_classes(model, truth)
     if model.targets_[0].classes is None and not np.isfinite(truth.astype(np.float64)).all():
         raise ValueError("y has values that are NaN or infinite; leave such graphs out")
     if model._target_transform is not None:  # as the outputs are
@@ -267,12 +240,10 @@ def _training_molecules(model: Any, graphs: GraphBatch) -> list[str]:
 
     known = set(map(canonical, kept.smiles.tolist()))
     n = sum(canonical(text) in known for text in graphs.smiles.texts.tolist())
-    if not n:
-        return []
     return [
         f"{count(n)} of the {plural(len(graphs), 'graph')} {'is' if n == 1 else 'are'} among the "
         "training molecules of the model: they are not held out, and scores are too high."
-    ]
+    ] * bool(n)
 
 
 # ---------------------------------------------------------------------- predictions
@@ -280,12 +251,15 @@ def _training_molecules(model: Any, graphs: GraphBatch) -> list[str]:
 
 @dataclass(frozen=True)
 class Predictions:
-    """Predictions for all graphs, and the truth.
+    """Predictions for all graphs, of an evaluation or else of the model, and the truth.
 
     For a classification, `actual` and `predicted` are positions in `classes`, which are text. In
     regression they are numbers, without classes. `actual` is None where the truth is not known.
     """
 
+    model: Any
+    graphs: GraphBatch
+    out_of_fold: OutOfFold | None
     classes: list[str]
     actual: Array | None
     outputs: Floats  # (n, q), for the classes that the model knows
@@ -327,11 +301,9 @@ class Predictions:
         """Return graphs with mistakes, the most confident or largest errors first."""
         if self.errors is None:
             return np.empty(0, dtype=np.int64)
-        if self.regression:
-            return np.argsort(-self.errors, kind="stable")[:MISTAKES]
-        wrong = np.flatnonzero(self.errors)
         confidence = self.score if self.probability is None else self.probability
-        return wrong[np.argsort(-confidence[wrong], kind="stable")[:MISTAKES]]
+        order = np.argsort(-(self.errors if self.regression else confidence), kind="stable")
+        return order[self.regression | (self.errors[order] > 0)][: records.MISTAKES]
 
 
 def _at(values: Array, columns: Array) -> Array:
@@ -346,7 +318,8 @@ def _predictions(
     target = model.targets_[0]
     outputs = model.outputs(graphs) if given is None else given.outputs
     if target.classes is None:
-        return Predictions([], None if y is None else y.astype(np.float64), outputs, None)
+        truth = None if y is None else y.astype(np.float64)
+        return Predictions(model, graphs, given, [], truth, outputs, None)
     chances = None if given is None else given.probabilities
     if given is None and target.slope is not None:
         chances = target.probabilities(outputs)
@@ -360,35 +333,35 @@ def _predictions(
     if chances is not None:
         chances = np.pad(chances, ((0, 0), (0, len(position) - chances.shape[1])))
     codes = None if y is None else np.array([position[str(value)] for value in y.tolist()])
-    return Predictions(clipped_apart(position), codes, outputs, chances)
+    return Predictions(model, graphs, given, clipped_apart(position), codes, outputs, chances)
 
 
-def _unknown_classes(model: Any, found: Predictions) -> list[str]:
+def _unknown_classes(found: Predictions) -> list[str]:
     """Return a sentence about classes of the graphs that are unknown to the model."""
-    n_known = len(model.targets_[0].classes) if found.classes else 0
-    names = found.classes[n_known:]
-    if not names or found.actual is None:
+    if found.regression or found.actual is None:
         return []
-    n = int((found.actual >= n_known).sum())
+    n_known = len(found.model.targets_[0].classes)
+    names, n = found.classes[n_known:], int((found.actual >= n_known).sum())
     which, it = ("class", "it") if len(names) == 1 else ("classes", "them")
     return [
         f"The model does not know the {which} {few(names)}: it cannot be right about the "
         f"{plural(n, 'graph')} that {'has' if n == 1 else 'have'} {it}."
-    ]
+    ] * bool(names)
 
 
 # ---------------------------------------------------------------------- scores
 
 
-def _scores(found: Predictions, scoring: Any) -> tuple[dict[str, float], dict[str, float]]:
+def _scores(found: Predictions) -> tuple[dict[str, float], dict[str, float]]:
     """Score predictions by all metrics that are defined, and the best constant prediction.
 
-    The metric that the model was chosen by, `scoring` or the usual one, comes first.
+    The metric that the model was chosen by, or the usual one, comes first.
     """
     if found.actual is None:
         return {}, {}
     outputs, known = found.outputs, OF_NUMBERS if found.regression else OF_CLASSES
     first = default_scoring(None if found.regression else found.actual)
+    scoring = getattr(found.model, "scoring", None)
     if isinstance(scoring, str):
         first = named_scoring(scoring, not found.regression)
     if found.regression:
@@ -402,30 +375,27 @@ def _scores(found: Predictions, scoring: Any) -> tuple[dict[str, float], dict[st
         elif outputs.shape[1] == 1:
             winners = np.array([[-1.0], [1.0]])
         constant = winners[[np.bincount(found.actual).argmax()] * len(outputs)]
-    shown = sorted(known.values(), key=lambda one: one.name != first.name)
-
-    def scored(values: Floats) -> dict[str, float]:
-        each = {
-            one.name: one.shown(float(one.metric(found.actual, values)))  # type: ignore[arg-type]
-            for one in shown
-            if not one.of_probabilities
-        }
-        return {name: short(score) for name, score in each.items() if np.isfinite(score)}
-
-    return scored(outputs), scored(constant)
+    scores: tuple[dict[str, float], dict[str, float]] = {}, {}
+    for one in sorted(known.values(), key=lambda one: one.name != first.name):
+        for own, values in zip(scores, (outputs, constant), strict=True):
+            if not one.of_probabilities:
+                score = one.shown(float(one.metric(found.actual, values)))
+                if np.isfinite(score):
+                    own[one.name] = short(score)
+    return scores
 
 
 def _confusion(found: Predictions) -> list[list[int]] | None:
     """Count graphs by actual class (rows) and predicted class (columns), unless they are many."""
     n = len(found.classes)
-    if found.regression or found.actual is None or n > CLASSES:
+    if found.regression or found.actual is None or n > records.CLASSES:
         return None
     pairs = found.actual * n + found.predicted
     counts: list[list[int]] = np.bincount(pairs, minlength=n * n).reshape(n, n).tolist()
     return counts
 
 
-def _calibration(found: Predictions) -> Calibration | None:
+def _calibration(found: Predictions) -> records.Calibration | None:
     """Compare probabilities with frequencies of correct predictions.
 
     `expected_error` is the mean over graphs of the difference between probability and accuracy
@@ -436,11 +406,11 @@ def _calibration(found: Predictions) -> Calibration | None:
     if found.probabilities is None or probability is None or found.actual is None:
         return None
     right = found.actual == found.predicted
-    number = np.clip((probability * BINS).astype(np.int64), 0, BINS - 1)
+    number = np.clip((probability * records.BINS).astype(np.int64), 0, records.BINS - 1)
     bins = [
-        ProbabilityBin(
-            start=round(b / BINS, 4),
-            stop=round((b + 1) / BINS, 4),
+        records.ProbabilityBin(
+            start=round(b / records.BINS, 4),
+            stop=round((b + 1) / records.BINS, 4),
             n=int((number == b).sum()),
             probability=short(probability[number == b].mean()),
             accuracy=short(right[number == b].mean()),
@@ -449,7 +419,7 @@ def _calibration(found: Predictions) -> Calibration | None:
     ]
     gaps = [b.n * abs(b.probability - b.accuracy) for b in bins]
     truth = np.eye(len(found.classes))[found.actual]
-    return Calibration(
+    return records.Calibration(
         bins=bins,
         brier=short(np.square(found.probabilities - truth).sum(axis=1).mean() / 2),
         expected_error=short(sum(gaps) / len(probability)),
@@ -459,38 +429,30 @@ def _calibration(found: Predictions) -> Calibration | None:
 # ---------------------------------------------------------------------- uncertainty
 
 
-def _coverages(
-    model: Any,
-    found: Predictions,
-    graphs: GraphBatch,
-    out_of_fold: OutOfFold | None,
-    unseen: bool,
-) -> list[Coverage]:
+def _coverages(found: Predictions, unseen: bool) -> list[records.Coverage]:
     """Measure prediction sets or intervals: of the model, or of each fold by the other folds."""
-    scores, n = {0: model.targets_[0].scores}, len(found.outputs)
-    fold, difficulties = np.zeros(n, dtype=np.int64), np.ones(n)
+    target, held_out, n = found.model.targets_[0], found.out_of_fold, len(found.outputs)
     distances = None if found.probabilities is None else 1.0 - found.probabilities
     if found.classes and distances is None:
         return []
-    if out_of_fold is not None:
+    fold, difficulties = np.zeros(n, dtype=np.int64), np.ones(n)
+    scores = {0: target.scores}
+    if held_out is not None:
         assert found.actual is not None
         assert found.errors is not None
         own = found.errors if distances is None else _at(distances, found.actual)
-        fold = out_of_fold.fold
-        scores = {}
+        fold, scores = held_out.fold, {}
         for f in np.unique(fold).tolist():
             others, relative = fold != f, np.ones(n)
-            if out_of_fold.conditions is not None:
-                weights = fit_difficulty(out_of_fold.conditions[others], own[others])
-                relative = difficulty(out_of_fold.conditions, weights)
+            if held_out.conditions is not None:
+                weights = fit_difficulty(held_out.conditions[others], own[others])
+                relative = difficulty(held_out.conditions, weights)
             scores[f] = ConformalScores.of([(own / relative)[others]])
             difficulties[~others] = relative[~others]
-    elif not (unseen or found.actual is None):
+    elif target.scores is None or not (unseen or found.actual is None):
         return []
-    elif found.regression and scores[0] is not None:
-        difficulties = Answers(model, graphs).difficulty[:, 0]
-    if any(one is None for one in scores.values()):
-        return []
+    elif found.regression:
+        difficulties = Answers(found.model, found.graphs).difficulty[:, 0]
     measured = []
     for share in COVERAGES:
         try:
@@ -503,41 +465,38 @@ def _coverages(
             size = 2 * limit
         else:
             sets = distances <= limit[:, None]
-            if out_of_fold is None:
-                sets = model.targets_[0].sets(found.outputs, share)
+            if held_out is None:
+                sets = target.sets(found.outputs, share)
             covered = None if found.actual is None else _at(sets, found.actual)
             size, empty = sets.sum(axis=1), short((~sets.any(axis=1)).mean())
+        covered = None if covered is None else short(covered.mean())
         measured.append(
-            Coverage(
-                coverage=share,
-                covered=None if covered is None else short(covered.mean()),
-                size=short(size.mean()),
-                empty=empty,
-            )
+            records.Coverage(coverage=share, covered=covered, size=short(size.mean()), empty=empty)
         )
     return measured
 
 
-def _domain(
-    model: Any, found: Predictions, graphs: GraphBatch, ids: Sequence[object]
-) -> ApplicabilityDomain | None:
+def _domain(found: Predictions, ids: Sequence[object]) -> records.ApplicabilityDomain | None:
     """Return which graphs are out of domain; None if the model has no applicability domain."""
-    if model._novelty is None:
+    if found.model._novelty is None:
         return None
-    scores = model.domain_distance(graphs)
-    reasons = model._out_of_domain(graphs, scores)
-    outside = np.isin(np.arange(len(graphs)), list(reasons))
+    scores = found.model.domain_distance(found.graphs)
+    reasons = found.model._out_of_domain(found.graphs, scores)
+    outside = np.isin(np.arange(len(found.graphs)), list(reasons))
     errors = [
         short(found.errors[chosen].mean()) if found.errors is not None and chosen.any() else None
         for chosen in (outside, ~outside)
     ]
-    return ApplicabilityDomain(
+    farthest = sorted(reasons, key=lambda g: (-scores[g], g))[: records.OUT_OF_DOMAIN]
+    return records.ApplicabilityDomain(
         n_outside=len(reasons),
         error_outside=errors[0],
         error_inside=errors[1],
         graphs=[
-            OutOfDomainGraph(graph=g, id=clipped(ids[g]), score=short(scores[g]), reason=reasons[g])
-            for g in sorted(reasons, key=lambda g: (-scores[g], g))[:OUT_OF_DOMAIN]
+            records.OutOfDomainGraph(
+                graph=g, id=clipped(ids[g]), score=short(scores[g]), reason=reasons[g]
+            )
+            for g in farthest
         ],
     )
 
@@ -547,45 +506,42 @@ def _domain(
 
 def _mapped_graphs(n: int, keep: Ints) -> Ints:
     """Choose all of n graphs, or a random part that contains the graphs `keep`."""
-    if n <= MAPPED:
+    if n <= records.MAPPED:
         return np.arange(n)
     others = np.random.default_rng(0).permutation(np.setdiff1d(np.arange(n), keep))
-    return np.sort(np.concatenate([keep, others[: MAPPED - len(keep)]]))
+    return np.sort(np.concatenate([keep, others[: records.MAPPED - len(keep)]]))
 
 
 def _graph_rows(
-    found: Predictions,
-    graphs: GraphBatch,
-    mapped: Ints,
-    places: Floats,
-    ids: Sequence[object],
-    out_of_fold: OutOfFold | None,
-) -> list[GraphRow]:
+    found: Predictions, mapped: Ints, places: Floats, ids: Sequence[object]
+) -> list[records.GraphRow]:
     """Return one row for each mapped graph, at its place (n_mapped, 2)."""
-    n_vertices, n_edges = np.diff(graphs.vertex_offsets), edge_counts(graphs)
-    score, probability, actual = found.score, found.probability, found.actual
-    judged = actual is not None and not found.regression
+    n_vertices, n_edges = np.diff(found.graphs.vertex_offsets), edge_counts(found.graphs)
+    score, probability, held_out = found.score, found.probability, found.out_of_fold
 
     def shown(values: Array, g: int) -> str | float:
         return short(values[g]) if found.regression else found.classes[int(values[g])]
 
-    return [
-        GraphRow(
+    rows = []
+    for g, (x, y) in zip(mapped.tolist(), places.tolist(), strict=True):
+        actual = None if found.actual is None else shown(found.actual, g)
+        predicted = shown(found.predicted, g)
+        row = records.GraphRow(
             graph=g,
             id=clipped(ids[g]),
             x=round(x, 4),
             y=round(y, 4),
-            actual=None if actual is None else shown(actual, g),
-            predicted=shown(found.predicted, g),
-            correct=bool(actual[g] == found.predicted[g]) if judged else None,  # type: ignore[index]
+            actual=actual,
+            predicted=predicted,
+            correct=None if actual is None or found.regression else actual == predicted,
             score=short(score[g]),
             probability=None if probability is None else short(probability[g]),
             n_vertices=int(n_vertices[g]),
             n_edges=int(n_edges[g]),
-            fold=None if out_of_fold is None else int(out_of_fold.fold[g]) + 1,
+            fold=None if held_out is None else int(held_out.fold[g]) + 1,
         )
-        for g, (x, y) in zip(mapped.tolist(), places.tolist(), strict=True)
-    ]
+        rows.append(row)
+    return rows
 
 
 # ---------------------------------------------------------------------- drawings
@@ -598,31 +554,54 @@ _SECONDS = 10.0  # for all drawings together, about
 
 
 def _drawings(
-    model: Any,
     found: Predictions,
-    graphs: GraphBatch,
     needed: Ints,
     mapped: Ints,
     smiles: Sequence[str | None] | None,
     elements: Mapping[str, str],
-) -> list[Drawing]:
+) -> list[records.Drawing]:
     """Draw the graphs that are needed, and as many of the mapped ones as time and space allow.
 
     Drawings show attributions, of the predicted class, so that there are none for models without
     these.
     """
+    model = found.model
     if not has_attributions(model):
         return []
-    chosen = _drawn(graphs, needed, mapped)
+    chosen = _drawn(found.graphs, needed, mapped)
     codes = np.zeros(len(chosen), dtype=np.int64) if found.regression else found.predicted[chosen]
-    drawings: dict[int, Drawing] = {}
+    explained: dict[int, Explanation] = {}
     for code in np.unique(codes).tolist():
         some = chosen[codes == code]
         target = None if found.regression else model.targets_[0].classes[code]
-        for g, one in zip(some.tolist(), explain(model, graphs[some], target=target), strict=True):
-            text = None if smiles is None else smiles[g]
-            drawings[g] = _drawing(g, graphs[g], relative(one), text, elements)
-    return [drawings[g] for g in chosen.tolist()]
+        each = explain(model, found.graphs[some], target=target)
+        explained |= zip(some.tolist(), each, strict=True)
+    drawings = []
+    for g in chosen.tolist():
+        graph, text = found.graphs[g], None if smiles is None else smiles[g]
+        edges = np.asarray(graph.edge_index)
+        edges = edges if graph.directed else edges[:, edges[0] <= edges[1]]
+        molecule = None if text is None else _molecule(text, graph, edges)
+        places, orders, labels = molecule or (place_vertices(graph), None, None)
+        if molecule is None and graph.labels is not None:
+            labels = [elements.get(name, name) for name in map(clipped, graph.labels)]
+        # Whole numbers from 0 to _SIDE, y downward; the longer side fills the canvas.
+        low, high = places.min(axis=0), places.max(axis=0)
+        scale = _SIDE / (float((high - low).max()) or 1.0)
+        at = ((places - (low + high) / 2) * [scale, -scale] + _SIDE / 2).round().astype(np.int64)
+        drawing = records.Drawing(
+            graph=g,
+            positions=at.ravel().tolist(),
+            edges=edges.T.ravel().tolist(),
+            directed=graph.directed,
+            orders=orders,
+            labels=labels,
+            attributions=[float(f"{c:.3g}") for c in relative(explained[g])],
+            molecule=molecule is not None,
+            smiles=None if text is None else clean(text),
+        )
+        drawings.append(drawing)
+    return drawings
 
 
 def _drawn(graphs: GraphBatch, needed: Ints, mapped: Ints) -> Ints:
@@ -638,32 +617,6 @@ def _drawn(graphs: GraphBatch, needed: Ints, mapped: Ints) -> Ints:
     seconds = 3e-3 + np.where(n[order] <= EXACT_UP_TO, 1.2e-5, 3e-6) * n[order] ** 2.0
     fits = (np.cumsum(size) <= _BYTES) & (np.cumsum(seconds) <= _SECONDS)
     return np.sort(order[fits | (np.arange(len(order)) < len(must))])
-
-
-def _drawing(
-    g: int, graph: Graph, attributions: Floats, smiles: str | None, elements: Mapping[str, str]
-) -> Drawing:
-    edges = np.asarray(graph.edge_index)
-    edges = edges if graph.directed else edges[:, edges[0] <= edges[1]]
-    molecule = None if smiles is None else _molecule(smiles, graph, edges)
-    places, orders, labels = molecule or (place_vertices(graph), None, None)
-    if molecule is None and graph.labels is not None:
-        labels = [elements.get(name, name) for name in map(clipped, graph.labels)]
-    # Whole numbers from 0 to _SIDE, y downward; the longer side fills the canvas.
-    low, high = places.min(axis=0), places.max(axis=0)
-    scale = _SIDE / (float((high - low).max()) or 1.0)
-    at = ((places - (low + high) / 2) * [scale, -scale] + _SIDE / 2).round().astype(np.int64)
-    return Drawing(
-        graph=g,
-        positions=at.ravel().tolist(),
-        edges=edges.T.ravel().tolist(),
-        directed=graph.directed,
-        orders=orders,
-        labels=labels,
-        attributions=[float(f"{c:.3g}") for c in attributions],
-        molecule=molecule is not None,
-        smiles=None if smiles is None else clean(smiles),
-    )
 
 
 def _molecule(
@@ -692,18 +645,14 @@ def _molecule(
 
 
 def _substructures(
-    model: Any,
-    part: GraphBatch,
-    mapped: Ints,
-    classes: Sequence[str],
-    elements: Mapping[str, str],
-) -> list[SubstructureRow]:
+    found: Predictions, mapped: Ints, part: GraphBatch, elements: Mapping[str, str]
+) -> list[records.SubstructureRow]:
     """Find the substructures that count most for and against each class on the mapped graphs."""
-    known = list(model.targets_[0].classes) if classes else [None]
+    known = [None] if found.regression else list(found.model.targets_[0].classes)
     targets = [None] if len(known) <= _SUBSTRUCTURE_CLASSES else known[:_SUBSTRUCTURE_CLASSES]
-    name = dict(zip(known, classes, strict=False))
+    name = dict(zip(known, found.classes, strict=False))
     return [
-        SubstructureRow(
+        records.SubstructureRow(
             target=name.get(one.target),
             words=clipped(one.words, longest=_LONGEST),
             iteration=one.iteration,
@@ -715,11 +664,13 @@ def _substructures(
             radius=one.radius,
         )
         for target in targets
-        for one in substructures(model, part, target=target, n_most=_SUBSTRUCTURES, names=elements)
+        for one in substructures(
+            found.model, part, target=target, n_most=_SUBSTRUCTURES, names=elements
+        )
     ]
 
 
-def _descriptors(model: Any, graphs: GraphBatch, part: GraphBatch) -> list[DescriptorRow]:
+def _descriptors(model: Any, graphs: GraphBatch, part: GraphBatch) -> list[records.DescriptorRow]:
     """Explain the mapped graphs, and list what moves their scores most first."""
     block = model._descriptors
     if block is None or graphs.descriptors is None or not has_attributions(model):
@@ -728,16 +679,16 @@ def _descriptors(model: Any, graphs: GraphBatch, part: GraphBatch) -> list[Descr
     effects = np.abs(explained).mean(axis=0)
     given = dict(zip(graphs.descriptors.names, graphs.descriptors.columns, strict=True))
     rows = []
-    for j in np.argsort(-effects, kind="stable")[:DESCRIPTORS].tolist():
-        column = block.columns[j]
-        of_numbers = column.kind != "category"
-        span = f"{column.low:.4g} to {column.high:.4g}" if of_numbers else ""
-        values = span or ", ".join(column.categories)
+    for j in np.argsort(-effects, kind="stable")[: records.DESCRIPTORS].tolist():
+        name, column = block.names[j], block.columns[j]
+        values = ", ".join(column.categories)
+        if column.kind != "category":
+            values = f"{column.low:.4g} to {column.high:.4g}"
         rows.append(
-            DescriptorRow(
-                name=clipped(block.names[j]),
+            records.DescriptorRow(
+                name=clipped(name),
                 values=clipped(values),
-                n_missing=int((~known_in(given[block.names[j]])).sum()),
+                n_missing=int((~known_in(given[name])).sum()),
                 effect=short(effects[j]),
             )
         )

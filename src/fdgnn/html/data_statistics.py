@@ -65,9 +65,21 @@ def data_statistics(
     """
     codes = y if names else None
     sizes, degrees = np.diff(graphs.vertex_offsets), np.diff(graphs.indptr)
+    low, high, max_degree = int(sizes.min()), int(sizes.max()), int(degrees.max())
     few = codes is not None and len(names) <= CLASSES
     groups = {name: sizes[codes == c] for c, name in enumerate(names)} if few else {"": sizes}
-    targets = None
+    width = -(-(high - low + 1) // BARS)
+    by_degree = np.arange(max_degree + 2)
+    if max_degree >= BARS:  # large degrees, which are rare, share bars
+        growing = np.geomspace(1, max_degree + 1, BARS).round().astype(np.int64)
+        by_degree = np.concatenate([[0], np.unique(growing)])
+    labels = targets = None
+    if graphs.label_codes is not None and graphs.label_values is not None:
+        counts = np.bincount(graphs.label_codes, minlength=len(graphs.label_values))
+        order = [i for i in np.argsort(-counts, kind="stable")[:LABELS] if counts[i]]
+        known = clipped_apart(graphs.label_values[i] for i in order)
+        shown = [elements.get(name, name) for name in known]
+        labels = BarCounts(names=shown, series=[("", counts[order].tolist())])
     if y is not None and names:
         counts = np.bincount(y, minlength=len(names))[:CLASSES]
         targets = BarCounts(names=list(names[:CLASSES]), series=[("", counts.tolist())])
@@ -77,49 +89,21 @@ def data_statistics(
         targets = BarCounts(names=spans, series=[("", counts.tolist())])
     return DataStatistics(
         **graph_counts(graphs, codes),
-        vertices_range=(int(sizes.min()), int(sizes.max())),
-        max_degree=int(degrees.max()),
-        sizes=_sizes(groups, int(sizes.min()), int(sizes.max())),
+        vertices_range=(low, high),
+        max_degree=max_degree,
+        sizes=_histogram(groups, np.arange(low, high + 1 + width, width)),
         mean_sizes=[(name, short(own.mean())) for name, own in groups.items() if len(own)],
-        degrees=_degrees(degrees),
-        labels=_labels(graphs, elements),
+        degrees=_histogram({"": degrees}, by_degree),
+        labels=labels,
         targets=targets,
     )
 
 
-def _sizes(groups: dict[str, Ints], low: int, high: int) -> BarCounts:
-    """Count graphs by their number of vertices, for each class."""
-    edges = np.arange(low, high + 1 + (width := -(-(high - low + 1) // BARS)), width)
-    return BarCounts(
-        names=_spans(edges),
-        series=[(name, np.histogram(own, edges)[0].tolist()) for name, own in groups.items()],
-    )
-
-
-def _degrees(degrees: Ints) -> BarCounts:
-    """Count vertices by their number of neighbors; large numbers, which are rare, share bars."""
-    high = int(degrees.max())
-    edges = np.arange(high + 2)
-    if high >= BARS:
-        growing = np.geomspace(1, high + 1, BARS).round().astype(np.int64)
-        edges = np.concatenate([[0], np.unique(growing)])
-    return BarCounts(names=_spans(edges), series=[("", np.histogram(degrees, edges)[0].tolist())])
-
-
-def _spans(edges: Ints) -> list[str]:
-    """Write the whole numbers from each edge to below the next."""
-    return [str(a) if b == a + 1 else f"{a} to {b - 1}" for a, b in pairwise(edges.tolist())]
-
-
-def _labels(graphs: GraphBatch, elements: Mapping[str, str]) -> BarCounts | None:
-    """Count vertices by label, the most common label first."""
-    if graphs.label_codes is None or graphs.label_values is None:
-        return None
-    counts = np.bincount(graphs.label_codes, minlength=len(graphs.label_values))
-    order = [i for i in np.argsort(-counts, kind="stable")[:LABELS] if counts[i]]
-    names = clipped_apart(graphs.label_values[i] for i in order)
-    names = [elements.get(name, name) for name in names]
-    return BarCounts(names=names, series=[("", [int(counts[i]) for i in order])])
+def _histogram(groups: Mapping[str, Ints], edges: Ints) -> BarCounts:
+    """Count whole numbers from each edge to below the next, for each group."""
+    names = [str(a) if b == a + 1 else f"{a} to {b - 1}" for a, b in pairwise(edges.tolist())]
+    series = [(name, np.histogram(own, edges)[0].tolist()) for name, own in groups.items()]
+    return BarCounts(names=names, series=series)
 
 
 def elements_of_labels(

@@ -10,57 +10,57 @@ it: `keyed` puts a number before each value, so that no value is such a name.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fdgnn.html.words import NONE
 
 Row = dict[str, Any]  # the fields of one mark of a chart, by name
 Spec = dict[str, Any]  # a chart, or a part of one, as Vega-Lite reads it
-Cell = str | tuple[str, str]  # text, or text and a class of the style sheet
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text; the first `n_words` columns are words, the others numbers."""
+    """Rows of text; the first `n_words` columns are words, the others numbers.
+
+    `ours` are the positions of the rows that stand out.
+    """
 
     head: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
+    rows: Sequence[Sequence[str]]
     n_words: int = 1
     note: str = ""
+    ours: Sequence[int] = ()
+
+    @classmethod
+    def of(cls, rows: Sequence[Mapping[str, str]], **options: Any) -> Table:
+        """Return the table of rows that have their cells by the names of the columns."""
+        return cls(list(rows[0]), [list(row.values()) for row in rows], **options)
 
     def without_empty(self) -> Table:
         """Return the table without empty columns of numbers."""
-        empty = {NONE, (NONE, ""), (NONE, "ours")}
-        kept = [
-            i
-            for i in range(len(self.head))
-            if i < self.n_words or any(row[i] not in empty for row in self.rows)
-        ]
+        columns = range(len(self.head))
+        kept = [i for i in columns if i < self.n_words or any(r[i] != NONE for r in self.rows)]
         rows = [[row[i] for i in kept] for row in self.rows]
-        return Table([self.head[i] for i in kept], rows, self.n_words, self.note)
+        return replace(self, head=[self.head[i] for i in kept], rows=rows)
 
 
 @dataclass(frozen=True)
 class Key:
     """One entry of a legend: how a mark looks, and what it means."""
 
-    mark: str  # circle, diamond, square, triangle, tick, band, line, dashes, ring, dot
+    mark: str  # as parts.html.j2 names it: circle, diamond, line, dashes, ring, dot, pale, ...
     color: str  # a variable of the style sheet, such as "c1", "ink" or "quiet"
     words: str
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One chart of a figure; it needs a title where a figure has several charts.
-
-    `uses` names tables of the page that the chart reads, beside the rows in its specification.
-    """
+    """One chart of a figure; it needs a title where a figure has several charts."""
 
     id: str
     spec: Spec
     title: str = ""
-    uses: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -145,6 +145,7 @@ _CONFIG = {
     "text": {"color": INK, "fontSize": 12},
 }
 
+_MOST_KEYS = 12  # classes in a legend
 # The name without the number that `keyed` puts before it.
 _NAME = "slice(datum.label, indexof(datum.label, '=') + 1)"
 _NAMES = {"labelExpr": _NAME, "grid": False}
@@ -165,6 +166,12 @@ def chart(
         "layer": layers,
         "params": [{"name": name, "value": value} for name, value in params.items()],
     }
+
+
+def _layer(mark: str, encoding: Spec, look: Spec, **options: Any) -> Spec:
+    """Return a layer of a chart; points are filled unless their `look` differs."""
+    filled = {"filled": True} if mark == "point" else {}
+    return {**options, "mark": {"type": mark, **filled, **look}, "encoding": encoding}
 
 
 def number(name: str, title: str | None = None, **options: Any) -> Spec:
@@ -202,14 +209,12 @@ def look_of(number: int) -> tuple[int, int]:
 
 def class_key(classes: Sequence[str], mark: str | None = None) -> list[Key]:
     """Return a legend entry for each class, with the color and shape it has everywhere."""
-    most = 12
-    looks = [look_of(i) for i in range(min(len(classes), most))]
-    keys = [
-        Key(mark or KEY_MARKS[shape], f"c{color + 1}", f"class {name}")
-        for (color, shape), name in zip(looks, classes, strict=False)
-    ]
-    if len(classes) > most:
-        keys.append(Key("", "quiet", f"and {len(classes) - most} more"))
+    keys = []
+    for i, name in enumerate(classes[:_MOST_KEYS]):
+        color, shape = look_of(i)
+        keys.append(Key(mark or KEY_MARKS[shape], f"c{color + 1}", f"class {name}"))
+    if len(classes) > _MOST_KEYS:
+        keys.append(Key("", "quiet", f"and {len(classes) - _MOST_KEYS} more"))
     return keys
 
 
@@ -237,34 +242,30 @@ def scores(rows: Sequence[Row], title: str) -> Spec:
     """
     rows = keyed(rows, "row")
     keys = list(dict.fromkeys(row["key"] for row in rows))
-    kinds = [kind for kind in KINDS if any(row["what"] == kind for row in rows)]
+    known = {row["what"] for row in rows}
+    kinds = [kind for kind in KINDS if kind in known]
     color, shape = (_category("what", kinds, [KINDS[k][i] for k in kinds]) for i in range(2))
     x = number("value", title, scale={"zero": False, "nice": True})
     ends = {"x": number("low", title), "x2": {"field": "high"}, "color": color}
-    look = {"type": "point", "filled": True, "size": 130, "opacity": 1, "stroke": "var(--paper)",
-            "strokeWidth": 1.5}  # fmt: skip
-
-    def layer(test: str, mark: Spec, encoding: Spec) -> Spec:
-        return {"transform": [{"filter": test}], "mark": mark, "encoding": encoding}
-
-    folds = "datum.what === 'fold'"
-    size = number("folds", legend=None, scale={"domain": [0, 10], "range": [0, 460]})
-    layers = [
-        layer(
-            folds,
-            look | {"size": 0, "color": OURS, "opacity": 0.35, "shape": "circle", "strokeWidth": 0},
-            {"x": x, "size": size},
-        )
-    ] * any(row["what"] == "fold" for row in rows)
+    look = {"size": 130, "opacity": 1, "stroke": "var(--paper)", "strokeWidth": 1.5}
+    layers = []
+    if "fold" in known:
+        size = number("folds", legend=None, scale={"domain": [0, 10], "range": [0, 460]})
+        fold = {"size": 0, "color": OURS, "opacity": 0.35, "shape": "circle", "strokeWidth": 0}
+        only = [{"filter": "datum.what === 'fold'"}]
+        layers.append(_layer("point", {"x": x, "size": size}, look | fold, transform=only))
     below = {"yOffset": 11, "strokeDash": [5, 3]}  # a published score does not hide ours
-    for test, more in (("===", below), ("!==", {})):
-        if not any((row["what"] == "published") == (test == "===") for row in rows):
-            continue  # an empty layer would have no scale
-        test = f"datum.what {test} 'published' && datum.what !== 'fold'"
-        layers += [
-            layer(test, {"type": "rule", "strokeWidth": 2.5, **more}, ends),
-            layer(test, look | more | {"strokeDash": []}, {"x": x, "color": color, "shape": shape}),
-        ]
+    for test, kept, more in (
+        ("===", known & {"published"}, below),
+        ("!==", known - {"published"}, {}),
+    ):
+        if kept:  # an empty layer would have no scale
+            only = [{"filter": f"datum.what {test} 'published' && datum.what !== 'fold'"}]
+            point = {"x": x, "color": color, "shape": shape}
+            layers += [
+                _layer("rule", ends, {"strokeWidth": 2.5, **more}, transform=only),
+                _layer("point", point, look | more | {"strokeDash": []}, transform=only),
+            ]
     # Names stand above their marks, so that long names have room on a phone.
     axis = _NAMES | {
         "labelAlign": "left", "labelBaseline": "bottom", "labelPadding": -2, "labelOffset": -8,
@@ -278,39 +279,30 @@ def scores(rows: Sequence[Row], title: str) -> Spec:
 def search(table: str, name: str, metric: str) -> Spec:
     """Draw validation scores of all configurations against one hyperparameter.
 
-    Rows of the table: c, the field, mean, low, high (over random initializations), chosen (by how
+    Rows of the table: the field, mean, low, high (over random initializations), chosen (by how
     many folds), and the fields of the tooltip.
     """
     scale, title = {"zero": False}, f"validation {metric}"
     whole = {"tickMinStep": 1} if name in ("n_layers", "power") else {}
-    encoding = {
-        "x": number(name, scale={"nice": False, "zero": False, "padding": 10}, axis=whole),
-        "tooltip": _tooltip(
-            words="configuration", shown="mean", span="initializations", by="chosen"
-        ),
-    }
+    tip = _tooltip(words="configuration", shown="mean", span="initializations", by="chosen")
+    x = number(name, scale={"nice": False, "zero": False, "padding": 10}, axis=whole)
+    ends = {
+        "y": number("low", title, scale=scale), "y2": {"field": "high"}, "opacity": {"value": 0.35}
+    }  # fmt: skip
     chosen = "datum.chosen > 0"
-    bars = {
-        "mark": {"type": "rule", "strokeWidth": 1.2, "color": QUIET},
-        "encoding": {
-            "y": number("low", title, scale=scale),
-            "y2": {"field": "high"},
-            "opacity": {"value": 0.35},
-        },
-    }
     points = {
-        "mark": {"type": "point", "filled": True},
-        "encoding": {
-            "y": number("mean", title, scale=scale),
-            "color": _either(chosen, OTHER, OURS),
-            "shape": _either(chosen, "diamond", "circle"),
-            "size": _either(chosen, 120, 38),
-            "opacity": _either(chosen, 1, 0.6),
-            "stroke": {"value": "var(--paper)"},
-            "strokeWidth": {"value": 0.8},
-        },
+        "y": number("mean", title, scale=scale),
+        "color": _either(chosen, OTHER, OURS),
+        "shape": _either(chosen, "diamond", "circle"),
+        "size": _either(chosen, 120, 38),
+        "opacity": _either(chosen, 1, 0.6),
+        "stroke": {"value": "var(--paper)"},
+        "strokeWidth": {"value": 0.8},
     }
-    return chart([bars, points], 210, {"name": table}, encoding)
+    layers = [
+        _layer("rule", ends, {"strokeWidth": 1.2, "color": QUIET}), _layer("point", points, {})
+    ]  # fmt: skip
+    return chart(layers, 210, {"name": table}, {"x": x, "tooltip": tip})
 
 
 def bars(
@@ -333,8 +325,8 @@ def bars(
         "order": number("order"),
         "tooltip": _tooltip(**{"name": title, **kinds, "count": unit, "share": "share"}),
     }
-    mark = {"type": "bar", "stroke": "var(--paper)", "strokeWidth": 0.5}
-    return chart([{"mark": mark, "encoding": encoding}], 220, {"values": keyed(rows, "name")})
+    layer = _layer("bar", encoding, {"stroke": "var(--paper)", "strokeWidth": 0.5})
+    return chart([layer], 220, {"values": keyed(rows, "name")})
 
 
 def graph_map(
@@ -350,23 +342,18 @@ def graph_map(
     regression value and error.
     """
     axis = {"labels": False, "ticks": False, "grid": False, "domain": False}
-    encoding: Spec = {
-        name: number(
-            name,
-            f"principal component {i + 1}"
-            + (f", {100 * explained[i]:.0f} % of the variance" if explained[i] else ""),
-            axis=axis,
-            scale={"domain": ends[i], "padding": 14},
-        )
-        for i, name in enumerate("xy")
-    }
-    point = {"type": "point", "filled": True, "cursor": "pointer"}
+    encoding: Spec = {}
+    for i, name in enumerate("xy"):
+        share = f", {100 * explained[i]:.0f} % of the variance" if explained[i] else ""
+        scale = {"domain": ends[i], "padding": 14}
+        encoding[name] = number(name, f"principal component {i + 1}{share}", axis=axis, scale=scale)
+    point: Spec = {"cursor": "pointer"}
     if n_classes:
         keys, colors, shapes = _classes(n_classes)
         wrong = "datum.answer === 'wrong'"
         size = min(60, max(20, 14_000 // max(1, n_graphs)))  # smaller where there are more
         shown = "datum.key : datum.answer"
-        look = {
+        look: Spec = {
             "color": _category("shown", [*keys, "right", "wrong"], [*colors, OURS, OTHER]),
             "shape": _category("key", keys, shapes),
             "size": _either(wrong, 1.6 * size, size),
@@ -379,21 +366,17 @@ def graph_map(
         point |= {"opacity": 0.85, "size": 60, "stroke": "var(--rule)", "strokeWidth": 0.5}
         legend = {"title": None, "orient": "top", "gradientLength": 180}
         look = {"color": number("shown", scale={"scheme": "cividis"}, legend=legend)}
-    tip = _tooltip(
+    look["tooltip"] = _tooltip(
         words="graph", actual="actual", predicted="predicted", probability_="probability",
         size_="size",
     )  # fmt: skip
-    points = {
-        "transform": [{"calculate": f"by === 'class' ? {shown}", "as": "shown"}],
-        "mark": point,
-        "encoding": look | {"tooltip": tip},
-    }
-    ring = {
-        "transform": [{"filter": "datum.graph == picked"}],
-        "mark": {"type": "point", "filled": False, "size": 340, "strokeWidth": 2.5, "color": INK,
-                 "opacity": 1},
-    }  # fmt: skip
-    return chart([points, ring], 430, {"name": table}, encoding, by="class", picked=-1)
+    colored = [{"calculate": f"by === 'class' ? {shown}", "as": "shown"}]
+    ring = {"filled": False, "size": 340, "strokeWidth": 2.5, "color": INK, "opacity": 1}
+    layers = [
+        _layer("point", look, point, transform=colored),
+        _layer("point", {}, ring, transform=[{"filter": "datum.graph == picked"}]),
+    ]
+    return chart(layers, 430, {"name": table}, encoding, by="class", picked=-1)
 
 
 def diagonal(
@@ -402,56 +385,41 @@ def diagonal(
     """Draw points and the diagonal. Rows: x, y, n, low, high."""
     scale = {"domain": list(ends), "nice": False, "zero": False}
     x, y = (number(name, title, scale=scale) for name, title in zip("xy", titles, strict=True))
-    line = {
-        "data": _ONCE,
-        "mark": {"type": "rule", "color": INK, "strokeDash": [4, 4], "opacity": 0.6},
-        "encoding": {
-            name: {"datum": end, "type": "quantitative"}
-            for end, pair in zip(ends, (("x", "y"), ("x2", "y2")), strict=True)
-            for name in pair
-        },
-    }
-    bars = {
-        "mark": {"type": "rule", "color": OURS, "strokeWidth": 1.5},
-        "encoding": {"x": x, "y": number("low", titles[1]), "y2": {"field": "high"}},
-    }
+    start, stop = ({"datum": end, "type": "quantitative"} for end in ends)
+    line = {"x": start, "y": start, "x2": stop, "y2": stop}
+    bars = {"x": x, "y": number("low", titles[1]), "y2": {"field": "high"}}
     several = any(row["n"] > 1 for row in rows)
     scale = {"range": [44, 500 if several else 44], "domainMin": 1}
-    size = number("n", legend=None, scale=scale)
     points = {
-        "mark": {"type": "point", "filled": True, "color": OURS, "opacity": 0.65,
-                 "stroke": "var(--paper)", "strokeWidth": 0.5},
-        "encoding": {"x": x, "y": y, "size": size, "tooltip": _tooltip(**tips)},
+        "x": x, "y": y, "size": number("n", legend=None, scale=scale), "tooltip": _tooltip(**tips)
     }  # fmt: skip
-    return chart([line, bars, points], 300, {"values": rows})
+    dashed = {"color": INK, "strokeDash": [4, 4], "opacity": 0.6}
+    look = {"color": OURS, "opacity": 0.65, "stroke": "var(--paper)", "strokeWidth": 0.5}
+    layers = [
+        _layer("rule", line, dashed, data=_ONCE),
+        _layer("rule", bars, {"color": OURS, "strokeWidth": 1.5}),
+        _layer("point", points, look),
+    ]
+    return chart(layers, 300, {"values": rows})
 
 
 def convergence(rows: Sequence[Row], tol: float, ends: Sequence[float], last: int) -> Spec:
     """Draw residuals of graphs in one layer. Rows: graph, step, residual, certified, words."""
     scale = {"type": "log", "domain": list(ends), "clamp": True}
     axis = {"format": "~g", "tickCount": 6, "labelOverlap": True}
+    steps = {"tickMinStep": 1, "format": "d"}
     encoding = {
-        "x": number(
-            "step", "iteration", scale={"domain": [1, last], "nice": False},
-            axis={"tickMinStep": 1, "format": "d"},
-        ),
+        "x": number("step", "iteration", scale={"domain": [1, last], "nice": False}, axis=steps),
         "y": number("residual", "change of the states", scale=scale, axis=axis),
         "color": _category("certified", [True, False], [OURS, OTHER]),
         "detail": {"field": "graph", "type": "nominal"},
-    }  # fmt: skip
-    dashes = _category("certified", [True, False], [[1, 0], [6, 3]])
-    lines = {
-        "mark": {"type": "line", "strokeWidth": 1.6, "opacity": 0.8},
-        "encoding": encoding | {"strokeDash": dashes},
     }
-    tip = _tooltip(words="graph", step="iteration", shown="change")
-    hover = {
-        "mark": {"type": "point", "filled": True, "size": 60, "opacity": 0},
-        "encoding": encoding | {"tooltip": tip},
-    }
-    stop = {
-        "data": _ONCE,
-        "mark": {"type": "rule", "color": INK, "strokeDash": [2, 3]},
-        "encoding": {"y": {"datum": tol, "type": "quantitative", "scale": scale, "axis": axis}},
-    }
-    return chart([stop, lines, hover], 220, {"values": rows})
+    lines = {"strokeDash": _category("certified", [True, False], [[1, 0], [6, 3]])}
+    hover = {"tooltip": _tooltip(words="graph", step="iteration", shown="change")}
+    stop = {"y": {"datum": tol, "type": "quantitative", "scale": scale, "axis": axis}}
+    layers = [
+        _layer("rule", stop, {"color": INK, "strokeDash": [2, 3]}, data=_ONCE),
+        _layer("line", encoding | lines, {"strokeWidth": 1.6, "opacity": 0.8}),
+        _layer("point", encoding | hover, {"size": 60, "opacity": 0}),
+    ]
+    return chart(layers, 220, {"values": rows})

@@ -14,19 +14,11 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from fdgnn.arrays import Array, Features, Floats, Ints
-from fdgnn.encoders import Encoder, EncoderUnion, GraphReservoir
+from fdgnn.encoders import Encoder, GraphReservoir
 from fdgnn.estimators import GraphModel
+from fdgnn.explanations.substructures import parts_of
 from fdgnn.graphs import GraphBatch
-from fdgnn.html.report_data import (
-    BASE_MODELS,
-    CURVES,
-    ITERATED,
-    STEPS,
-    BaseModelRow,
-    Curve,
-    LayerDynamics,
-    ReservoirDynamics,
-)
+from fdgnn.html import report_data as records
 from fdgnn.html.words import clean, clipped, count, few, plural, short, significant
 from fdgnn.linear import KernelReadout
 from fdgnn.reservoir import contractions, embed, first_drive
@@ -65,17 +57,18 @@ def check_classes(model: Any, y: Array) -> None:
     Then it is a wrong column, rather than one with a few new classes.
     """
     known = model.targets_[0].classes
+    wrong = None
     if known is None and (text := first_text(y.tolist())) is not None:
-        raise ValueError(
-            f"not all targets are numbers, as those of the model are: one is {text!r}; name "
-            "another column by `target`, or none"
-        )
-    given = list(dict.fromkeys(map(str, y.tolist())))
-    if known is not None and given and not {*given} & {*map(str, known.tolist())}:
-        raise ValueError(
-            f"no target is a class of the model: targets are {few(given)}, and the model has the "
-            f"classes {few(known.tolist())}; name another column by `target`, or none"
-        )
+        wrong = f"not all targets are numbers, as those of the model are: one is {text!r}"
+    elif known is not None:
+        given = list(dict.fromkeys(map(str, y.tolist())))
+        if given and not {*given} & {*map(str, known.tolist())}:
+            wrong = (
+                f"no target is a class of the model: targets are {few(given)}, and the model has "
+                f"the classes {few(known.tolist())}"
+            )
+    if wrong is not None:
+        raise ValueError(f"{wrong}; name another column by `target`, or none")
 
 
 def encoder_of(model: Any) -> Encoder:
@@ -84,16 +77,9 @@ def encoder_of(model: Any) -> Encoder:
     return encoder
 
 
-def _parts(encoder: Encoder) -> list[Encoder]:
-    """Return the encoder itself, or those that a union joins."""
-    if isinstance(encoder, EncoderUnion):
-        return [part for block in encoder.blocks_ for part in _parts(block.encoder)]
-    return [encoder]
-
-
 def encoder_in_words(encoder: Encoder) -> str:
     """Return the class of an encoder, or those that a union joins."""
-    return listed(dict.fromkeys(type(part).__name__ for part in _parts(encoder)))
+    return listed(dict.fromkeys(type(part).__name__ for part in parts_of(encoder)))
 
 
 def features_of(model: Any, graphs: GraphBatch) -> Features:
@@ -105,16 +91,18 @@ def features_of(model: Any, graphs: GraphBatch) -> Features:
     return found
 
 
-def base_models_of(model: Any) -> list[BaseModelRow]:
+def base_models_of(model: Any) -> list[records.BaseModelRow]:
     """List the base models of a model of one target, each with its random initializations."""
     counts: Counter[tuple[str, str, str, float | None]] = Counter()
     for each in model.estimators_:
         readout = "RBF" if isinstance(each.readout, KernelReadout) else "linear"
         counts[clipped(each.name), encoder_in_words(each.encoder), readout, each.alpha] += 1
     return [
-        BaseModelRow(name=name, encoder=encoder, readout=readout, alpha=alpha, n_estimators=n)
+        records.BaseModelRow(
+            name=name, encoder=encoder, readout=readout, alpha=alpha, n_estimators=n
+        )
         for (name, encoder, readout, alpha), n in counts.items()
-    ][:BASE_MODELS]
+    ][: records.BASE_MODELS]
 
 
 def shown_in_words(model: Any, encoder: Encoder, name: str) -> str:
@@ -147,9 +135,9 @@ def principal_map(features: Any) -> tuple[Floats, tuple[float, float]]:
     largest = np.abs(axes).argmax(axis=1)
     axes *= np.where(axes[[0, 1], largest] < 0, -1.0, 1.0)[:, None]
     places = centered @ axes.T
-    total = float(np.square(s).sum())
-    shares = [short(share) for share in np.append(np.square(s[:2]) / (total or 1.0), [0.0, 0.0])]
-    return places / (np.abs(places).max() or 1.0), (shares[0], shares[1])
+    total = float(np.square(s).sum()) or 1.0
+    shares = np.append(np.square(s[:2]) / total, [0.0, 0.0])
+    return places / (np.abs(places).max() or 1.0), (short(shares[0]), short(shares[1]))
 
 
 # ---------------------------------------------------------------------- dynamics
@@ -169,11 +157,8 @@ def reservoir_of(model: Any) -> tuple[GraphReservoir, str] | None:
     named = [("", model)]
     if not isinstance(model, Encoder):
         named = [(each.name, each.encoder) for each in model.estimators_]
-    for name, whole in named:
-        for part in _parts(whole):
-            if isinstance(part, GraphReservoir):
-                return part, name
-    return None
+    found = ((part, name) for name, whole in named for part in parts_of(whole))
+    return next((pair for pair in found if isinstance(pair[0], GraphReservoir)), None)
 
 
 def graphs_for_curves(
@@ -181,15 +166,13 @@ def graphs_for_curves(
 ) -> Ints:
     """Choose a few graphs from small to large, with some uncertified ones if there are any."""
     sure = certified.all(axis=0)
+    chosen: Ints = np.empty(0, dtype=np.int64)
     few = min(at_most, _UNCERTIFIED_CURVES) if sure.any() else at_most
-    chosen = _evenly(np.flatnonzero(~sure), sizes, few)
-    return np.concatenate([chosen, _evenly(np.flatnonzero(sure), sizes, at_most - len(chosen))])
-
-
-def _evenly(among: Ints, sizes: Ints, at_most: int) -> Ints:
-    ordered = among[np.argsort(sizes[among], kind="stable")]
-    places = np.linspace(0, len(ordered) - 1, min(at_most, len(ordered))).round().astype(np.int64)
-    return ordered[places]
+    for among, n in ((~sure, few), (sure, at_most)):
+        ordered = np.flatnonzero(among)[np.argsort(sizes[among], kind="stable")]
+        places = np.linspace(0, len(ordered) - 1, min(n - len(chosen), len(ordered)))
+        chosen = np.concatenate([chosen, ordered[places.round().astype(np.int64)]])
+    return chosen
 
 
 def residual_curves(encoder: GraphReservoir, graphs: GraphBatch) -> list[list[Floats]]:
@@ -199,10 +182,11 @@ def residual_curves(encoder: GraphReservoir, graphs: GraphBatch) -> list[list[Fl
     steps. Its last states are the input of the next layer.
     """
     found = []
-    for graph in (graphs[[g]] for g in range(len(graphs))):
+    for g in range(len(graphs)):
+        graph, curves = graphs[[g]], []
         A = graph.adjacency()
         rows, row_of_vertex = first_drive(graph, encoder.reservoir_)
-        X, curves = rows[row_of_vertex], []
+        X = rows[row_of_vertex]
         for i, layer in enumerate(encoder.reservoir_.layers):
             drive = X if i == 0 else X @ layer.input_weights.T + layer.bias
             X, residuals = np.zeros_like(drive), [np.inf]
@@ -215,7 +199,7 @@ def residual_curves(encoder: GraphReservoir, graphs: GraphBatch) -> list[list[Fl
     return found
 
 
-def reservoir_dynamics(model: Any, graphs: GraphBatch) -> ReservoirDynamics | None:
+def reservoir_dynamics(model: Any, graphs: GraphBatch) -> records.ReservoirDynamics | None:
     """Follow all graphs that the first reservoir can take or, where that takes long, some of them.
 
     None if there is no reservoir, or if it can encode none of the graphs.
@@ -224,52 +208,49 @@ def reservoir_dynamics(model: Any, graphs: GraphBatch) -> ReservoirDynamics | No
     if known is None:
         return None
     encoder, name = known
+    reservoir, tol, max_iter = encoder.reservoir_, encoder.tol, encoder.max_iter
     able = np.setdiff1d(np.arange(len(graphs)), list(encoder.graph_errors(graphs)))
     if len(able) == 0:
         return None
-    layers = encoder.reservoir_.layers
-    work = np.diff(graphs.vertex_offsets)[able] * len(layers) * encoder.reservoir_.n_units
-    if len(able) > ITERATED or work.sum() > _WORK:  # a random part that is always the same
+    n_layers = len(reservoir.layers)
+    work = np.diff(graphs.vertex_offsets)[able] * n_layers * reservoir.n_units
+    if len(able) > records.ITERATED or work.sum() > _WORK:  # a random part that is always the same
         order = np.random.default_rng(0).permutation(len(able))
         enough = int(np.searchsorted(np.cumsum(work[order]), _WORK))
-        able = np.sort(able[order[: max(1, min(enough, ITERATED))]])
+        able = np.sort(able[order[: max(1, min(enough, records.ITERATED))]])
     part = graphs if len(able) == len(graphs) else graphs[able]
-    ends = embed(
-        part, encoder.reservoir_, tol=encoder.tol, max_iter=encoder.max_iter, solver="paper",
-        layers="last",
-    )  # fmt: skip
-    certified = contractions(encoder.reservoir_, part) < 1
-    at_most = max(1, min(_CURVES_PER_LAYER, CURVES // len(layers)))
+    ends = embed(part, reservoir, tol=tol, max_iter=max_iter, solver="paper", layers="last")
+    certified = contractions(reservoir, part) < 1
+    layers = []
+    for i, layer in enumerate(reservoir.layers):
+        W_H, n_certified = layer.recurrent_weights, int(certified[i].sum())
+        row = records.LayerDynamics(
+            layer=i + 1,
+            spectral_radius=short(spectral_radius(W_H)),
+            norm=short(sufficient_condition(W_H, 1.0)),
+            effective=short(necessary_condition(W_H, encoder.degree_)),
+            absolute_radius=short(spectral_radius(abs(W_H))),
+            certified=n_certified,
+            uncertified=len(able) - n_certified,
+            unconverged=int((ends.residual[i] >= tol).sum()),
+            mean_iterations=short(float(np.mean(ends.n_iter[i]))),
+        )
+        layers.append(row)
+    at_most = max(1, min(_CURVES_PER_LAYER, records.CURVES // n_layers))
     shown = graphs_for_curves(certified, np.diff(part.vertex_offsets), at_most)
-    curves = zip(shown, residual_curves(encoder, part[shown]), strict=True)
-    return ReservoirDynamics(
+    curves = []
+    for g, own in zip(shown, residual_curves(encoder, part[shown]), strict=True):
+        for i, curve in enumerate(own):
+            sure, residuals = bool(certified[i, g]), [short(r) for r in curve[: records.STEPS]]
+            curves.append(
+                records.Curve(layer=i + 1, graph=int(able[g]), certified=sure, residuals=residuals)
+            )
+    return records.ReservoirDynamics(
         model=shown_in_words(model, encoder, name),
         degree=short(encoder.degree_),
-        tol=encoder.tol,
-        max_iter=encoder.max_iter,
+        tol=tol,
+        max_iter=max_iter,
         n_graphs=len(able),
-        layers=[
-            LayerDynamics(
-                layer=i + 1,
-                spectral_radius=short(spectral_radius(layer.recurrent_weights)),
-                norm=short(sufficient_condition(layer.recurrent_weights, 1.0)),
-                effective=short(necessary_condition(layer.recurrent_weights, encoder.degree_)),
-                absolute_radius=short(spectral_radius(abs(layer.recurrent_weights))),
-                certified=int(certified[i].sum()),
-                uncertified=int((~certified[i]).sum()),
-                unconverged=int((ends.residual[i] >= encoder.tol).sum()),
-                mean_iterations=short(float(np.mean(ends.n_iter[i]))),
-            )
-            for i, layer in enumerate(layers)
-        ],
-        curves=[
-            Curve(
-                layer=i + 1,
-                graph=int(able[g]),
-                certified=bool(certified[i, g]),
-                residuals=[short(r) for r in curve[:STEPS]],
-            )
-            for g, own in curves
-            for i, curve in enumerate(own)
-        ][:CURVES],
+        layers=layers,
+        curves=curves[: records.CURVES],
     )

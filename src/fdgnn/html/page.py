@@ -133,7 +133,7 @@ def joined_script(main: str) -> str:
     at their top (``tests/test_playground.py``).
     """
     texts = modules_of(main)
-    order = TopologicalSorter({name: set(_IMPORT.findall(text)) for name, text in texts.items()})
+    order = TopologicalSorter({name: _IMPORT.findall(text) for name, text in texts.items()})
     bodies = (_IMPORT.sub("", texts[name]) for name in order.static_order())
     body = "\n".join(re.sub(r"^export ", "", text, flags=re.MULTILINE) for text in bodies)
     return f'"use strict";\n(() => {{\n{body}\n}})();'
@@ -157,8 +157,7 @@ def vega_bundle() -> str:
 
     vl-convert compiles it, which takes seconds, so it is cached on disk.
     """
-    path = _bundle_file()
-    script = _cached(path)
+    path, script = _cached_bundle()
     if script is None:
         script = str(_vl_convert().javascript_bundle())
         content = script.encode("utf-8")
@@ -176,23 +175,20 @@ def vega_bundle() -> str:
 def cache_vega_bundle() -> Path | None:
     """Compile the script unless it is cached; return its file, or None if caching fails."""
     vega_bundle()
-    path = _bundle_file()
-    return None if _cached(path) is None else path
-
-
-def _bundle_file() -> Path:
-    return cache_home() / f"vega-{_vl_convert().__version__}.js"
+    path, script = _cached_bundle()
+    return None if script is None else path
 
 
 def _vl_convert() -> Any:
     return require("vl_convert", "report", "Report pages")
 
 
-def _cached(path: Path) -> str | None:
-    """Return the cached script; None if there is none, or if it was damaged."""
+def _cached_bundle() -> tuple[Path, str | None]:
+    """Return the file of the script, and the script unless it is missing or damaged."""
+    path = cache_home() / f"vega-{_vl_convert().__version__}.js"
     try:
         digest, _, script = path.read_bytes().partition(b"\n")
     except OSError:
-        return None
+        return path, None
     whole = digest == hashlib.sha256(script).hexdigest().encode()
-    return script.decode("utf-8") if whole else None
+    return path, script.decode("utf-8") if whole else None

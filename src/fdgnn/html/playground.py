@@ -133,21 +133,45 @@ def write(
     model = load_model(model) if isinstance(model, str | os.PathLike) else model
     if smiles is None and isinstance(graphs, list | tuple) and all(map(is_molecule, graphs)):
         smiles = [item if isinstance(item, str) else None for item in graphs]
-    batch = _batch(model, graphs, {"SMILES": smiles, "answers": y, "ids": ids})
-    chosen = np.empty(0, dtype=np.int64) if batch is None else chosen_graphs(batch)
-    part = None if batch is None else batch[chosen]
+    batch = part = None
+    if graphs is not None:
+        batch = as_batch(graphs) if model is None else model._check_graphs(graphs)
+        for what, each in {"SMILES": smiles, "answers": y, "ids": ids}.items():
+            if each is not None and len(each) != len(batch):
+                raise GraphError(f"there are {len(each)} {what}, but {len(batch)} graphs")
+    chosen: Ints = np.empty(0, dtype=np.int64)
+    if batch is not None and len(batch):
+        chosen = chosen_graphs(batch)
+        part = batch[chosen]
     model, notes = _one_model(fit_model(batch, y) if model is None else model, target, part)
     for note in notes:
         warnings.warn(note, FDGNNWarning, stacklevel=2)
-    title = title or f"Playground: a model of {dataset}"
     content, arrays = _content(model, dataset, notes)
     if batch is not None and part is not None:
-        _add_graphs(content, model, batch, part, chosen, y, ids, smiles, code)
+        names = elements_of_labels(content["dataset"], batch)
+        if names:
+            content["names"], content["edge_names"] = names, paper.BONDS.get(dataset, {})
+            content["class_names"] = paper.CLASSES.get(dataset, {})
+        if content["molecules"] is not None and smiles is None:
+            content["molecules"] = None
+            notes.append("The SMILES of these molecules are not known, so they are plain graphs.")
+        lines = list(code or ("from fdgnn import FDGNNClassifier", "graphs, y = ...  # your own"))
+        if len(part) < len(batch):
+            notes.append(f"The page holds {len(part)} of the {len(batch)} graphs, drawn at random.")
+            lines += [f"some = np.array({chosen.tolist()})", "graphs, y = graphs[some], y[some]"]
+        own_ids = chosen.tolist() if ids is None else [ids[g] for g in chosen]
+        own_smiles = None if smiles is None else [smiles[g] for g in chosen]
+        own_y = None if y is None else np.asarray(y)[chosen]
+        _add_graphs(content, model, part, own_y, own_ids, own_smiles, lines)
+        content["graphs"]["n_all"] = len(batch)
+    runs = f"{len(model.estimators_)} models, averaged"
     page = build_page(
         "playground",
         packed(content, arrays),
-        title=clipped(title, longest=200),
-        summary=_summary(model),
+        title=clipped(title or f"Playground: a model of {dataset}", longest=200),
+        summary="Change a graph and see the prediction. The model runs in this page "
+        f"({runs if len(model.estimators_) > 1 else model.estimators_[0].name}), and nothing "
+        "leaves your computer.",
         worker="worker.js",
         training=content["training"] is not None,
     )
@@ -159,17 +183,6 @@ def write(
         )
     write_page(path, page, PlaygroundError)
     return path
-
-
-def _batch(model: Any, graphs: Any, given: Mapping[str, Sequence[Any] | None]) -> GraphBatch | None:
-    """Return the graphs as the model reads them; what is given about them has their number."""
-    if graphs is None:
-        return None
-    batch = as_batch(graphs) if model is None else model._check_graphs(graphs)
-    for what, each in given.items():
-        if each is not None and len(each) != len(batch):
-            raise GraphError(f"there are {len(each)} {what}, but {len(batch)} graphs")
-    return batch if len(batch) else None
 
 
 def _content(model: Any, dataset: str, notes: list[str]) -> tuple[Content, dict[str, Array]]:
@@ -211,82 +224,41 @@ def _content(model: Any, dataset: str, notes: list[str]) -> tuple[Content, dict[
 def _add_graphs(
     content: Content,
     model: Any,
-    batch: GraphBatch,
-    part: GraphBatch,
-    chosen: Ints,
-    y: Any,
-    ids: Sequence[Any] | None,
+    graphs: GraphBatch,
+    y: Array | None,
+    ids: Sequence[Any],
     smiles: Sequence[str | None] | None,
-    code: Sequence[str] | None,
+    code: list[str],
 ) -> None:
-    """Add the chosen part of the graphs, and what training needs, to what a page holds."""
-    dataset, notes, classes = content["dataset"], content["notes"], None
-    names = elements_of_labels(dataset, batch)
-    if names:
-        content["names"], content["edge_names"] = names, paper.BONDS.get(dataset, {})
-        content["class_names"] = paper.CLASSES.get(dataset, {})
-    if content["molecules"] is not None and smiles is None:
-        content["molecules"] = None
-        notes.append("The SMILES of these molecules are not known, so they are plain graphs.")
-    of_molecules = content["molecules"] is not None and smiles is not None
-    texts = [smiles[g] for g in chosen] if of_molecules and smiles is not None else None
-    shown_ids = chosen.tolist() if ids is None else [ids[g] for g in chosen]
-    graphs = page_graphs(part, shown_ids, texts, model.input_schema_)
-    if len(part) < len(batch):
-        notes.append(f"The page holds {len(part)} of the {len(batch)} graphs, drawn at random.")
+    """Add graphs, and what training needs, to what a page holds."""
+    notes, known = content["notes"], None if content["molecules"] is None else smiles
+    content["graphs"] = page_graphs(graphs, ids, known, model.input_schema_) | {"classes": None}
     if y is None:
         notes.append("The targets are not known here, so the page cannot train models.")
+        return
+    check_classes(model, y)
+    if model.targets_[0].classes is None:
+        answers: Array = y.astype(np.float64)
+        notes.append("The page trains classifiers; this model is a regression.")
     else:
-        classes, answers = _answers(model, np.asarray(y)[chosen])
-        for graph, answer in zip(graphs["list"], answers.tolist(), strict=True):
-            graph["answer"] = answer
-        if classes is None:
-            notes.append("The page trains classifiers; this model is a regression.")
-        elif np.bincount(answers).min() < 2 or len(classes) < 2:
+        classes, answers = np.unique(y, return_inverse=True)
+        content["graphs"]["classes"], sizes = classes.tolist(), np.bincount(answers)
+        if sizes.min() < 2 or len(classes) < 2:
             notes.append(
                 "The page cannot train models: two classes with at least two graphs each are "
                 "needed."
             )
         else:
-            content["training"] = _training(part, answers, chosen, len(batch), code)
-    content["graphs"] = graphs | {"n_all": len(batch), "classes": classes}
-
-
-def _summary(model: Any) -> str:
-    """Summarize in a sentence what runs in the page."""
-    names = [fitted.name for fitted in model.estimators_]
-    parts = names[0] if len(names) == 1 else f"{len(names)} models, averaged"
-    return (
-        f"Change a graph and see the prediction. The model runs in this page ({parts}), and "
-        "nothing leaves your computer."
-    )
-
-
-def _answers(model: Any, y: Array) -> tuple[list[Any] | None, Array]:
-    """Return the classes and their numbers; of a regression the targets themselves."""
-    check_classes(model, y)
-    if model.targets_[0].classes is None:
-        return None, y.astype(np.float64)
-    classes, codes = np.unique(y, return_inverse=True)
-    return classes.tolist(), codes.astype(np.int32)
-
-
-def _training(
-    part: GraphBatch, answers: Array, chosen: Ints, n_all: int, code: Sequence[str] | None
-) -> Content:
-    """Return folds and code for training in the page."""
-    sizes = np.bincount(answers)
-    n_folds = min(_FOLDS, int(sizes.min()))
-    lines = list(code or ("from fdgnn import FDGNNClassifier", "graphs, y = ...  # your own"))
-    if len(part) < n_all:
-        lines += [f"some = np.array({chosen.tolist()})", "graphs, y = graphs[some], y[some]"]
-    return {
-        "degree": part.average_degree,
-        "majority": float(sizes.max() / sizes.sum()),
-        "n_folds": n_folds,
-        "folds": stratified(answers, n_folds, 0).tolist(),
-        "code": lines,
-    }
+            n_folds = min(_FOLDS, int(sizes.min()))
+            content["training"] = {
+                "degree": graphs.average_degree,
+                "majority": float(sizes.max() / sizes.sum()),
+                "n_folds": n_folds,
+                "folds": stratified(answers, n_folds, 0).tolist(),
+                "code": code,
+            }
+    for graph, answer in zip(content["graphs"]["list"], answers.tolist(), strict=True):
+        graph["answer"] = answer
 
 
 # ---------------------------------------------------------------------- models
@@ -294,13 +266,12 @@ def _training(
 
 def fit_model(graphs: Any, y: Any, *, classify: bool = True, seed: int = 0) -> Any:
     """Fit an ensemble whose base models a page can run."""
-    candidates = [
-        *(
-            (f"WL, {n} iterations", WLCounts(n_iterations=n, handle_unknown="ignore"), "auto")
-            for n in (2, 3)
-        ),
-        ("reservoir", GraphReservoir(n_units=300, handle_unknown="ignore"), "linear"),
+    candidates: list[Any] = [
+        (f"WL, {n} iterations", WLCounts(n_iterations=n, handle_unknown="ignore"), "auto")
+        for n in (2, 3)
     ]
+    reservoir = GraphReservoir(n_units=300, handle_unknown="ignore")
+    candidates.append(("reservoir", reservoir, "linear"))
     if not classify:
         return AutoGraphRegressor(candidates, random_state=seed).fit(graphs, y)
     return AutoGraphClassifier(candidates, probability=True, random_state=seed).fit(graphs, y)
@@ -405,8 +376,8 @@ def _drawn(encoder: Encoder, expansion: RandomExpansion) -> dict[str, Any] | Non
     if not np.array_equal(W_phi / norm, expansion.projection_):
         return None
     words = SeedRecord.of(seed)  # numbers of 32 bits
-    key = words.spawn_key
-    return {"entropy": words.entropy, "key": key, "rows": P, "columns": n_features, "norm": norm}
+    drawn = {"entropy": words.entropy, "key": words.spawn_key}
+    return drawn | {"rows": P, "columns": n_features, "norm": norm}
 
 
 def packed(content: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
@@ -452,20 +423,32 @@ def page_graphs(
 ) -> Content:
     """Describe the graphs of a page: what they have in common, and each of them.
 
-    With SMILES, which `schema` says how to read, they have atoms and bonds.
+    With SMILES, which `schema` says how to read, they have atoms and bonds. Each undirected edge
+    is listed once.
     """
-    reader = None if smiles is None or schema is None else MoleculeReader.of(schema)
-    texts = [None] * len(graphs) if smiles is None else smiles
+    found = []
+    for g, graph in enumerate(graphs):
+        sources, targets = graph.edge_index
+        once = np.ones(len(sources), dtype=bool) if graph.directed else sources <= targets
+        one = {
+            "id": clipped(ids[g]),
+            "n": graph.n_vertices,
+            "edges": graph.edge_index[:, once].T.tolist(),
+            "labels": None if graph.labels is None else graph.labels.tolist(),
+            "edge_labels": None if graph.edge_labels is None else graph.edge_labels[once].tolist(),
+            "weights": None if graph.weights is None else graph.weights[once].tolist(),
+            "features": None if graph.features is None else graph.features.ravel().tolist(),
+        }
+        if smiles is not None and schema is not None:
+            one |= _atoms(MoleculeReader.of(schema), smiles[g], graph)
+        found.append(one)
     return {
         "directed": graphs.directed,
         "labels": _values(graphs.label_values),
         "edge_labels": _values(graphs.edge_label_values),
         "n_features": None if graphs.features is None else int(graphs.features.shape[1]),
         "weighted": graphs.weights is not None,
-        "list": [
-            _graph(graph, name) | ({} if reader is None else _atoms(reader, text, graph))
-            for graph, name, text in zip(graphs, ids, texts, strict=True)
-        ],
+        "list": found,
     }
 
 
@@ -476,21 +459,6 @@ def _values(values: Array | None) -> list[Any] | None:
         raise PlaygroundError("the graphs have labels beyond 2^53, which a page cannot hold")
     found: list[Any] = values.tolist()
     return found
-
-
-def _graph(graph: Graph, name: Any) -> Content:
-    """Describe one graph, with each undirected edge once."""
-    sources, targets = graph.edge_index
-    once = np.ones(len(sources), dtype=bool) if graph.directed else sources <= targets
-    return {
-        "id": clipped(name),
-        "n": graph.n_vertices,
-        "edges": graph.edge_index[:, once].T.tolist(),
-        "labels": None if graph.labels is None else graph.labels.tolist(),
-        "edge_labels": None if graph.edge_labels is None else graph.edge_labels[once].tolist(),
-        "weights": None if graph.weights is None else graph.weights[once].tolist(),
-        "features": None if graph.features is None else graph.features.ravel().tolist(),
-    }
 
 
 # ---------------------------------------------------------------------- molecules

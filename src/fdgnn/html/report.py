@@ -18,7 +18,7 @@ from msgspec import to_builtins
 from fdgnn.exceptions import StudyError
 from fdgnn.extras import require
 from fdgnn.files import check_writable
-from fdgnn.html.figures import Row, Section
+from fdgnn.html.figures import Section
 from fdgnn.html.page import build_page, embedded_json, vega_bundle, write_page
 from fdgnn.html.report_data import Drawing, ReportData
 from fdgnn.html.sections import data, errors, model, result, selection
@@ -134,17 +134,21 @@ def _page(subjects: Sequence[Subject], title: str | None) -> bytes:
         made = [replace(part(i, s), run=i, name=s.name) for i, s in enumerate(subjects)]
         if parts := [one for one in made if not one.is_empty]:
             sections.append(Section(id_, heading, lead, parts))
-    names = list(dict.fromkeys(s.dataset for s in subjects))
-    models = {s.model for s in subjects}
-    model = models.pop() if len(models) == 1 else ""
+    names, models = list(dict.fromkeys(s.dataset for s in subjects)), {s.model for s in subjects}
     where = listed(names) if len(names) <= 3 else f"{len(names)} datasets"
-    title = title or f"{model or 'Models'} on {where}"
+    model = subjects[0].model if len(models) == 1 else ""
+    n_graphs: dict[str, int] = {}  # targets of one model are about the same graphs
+    for s in subjects:
+        for n in [s.data.data.n_graphs] if s.data else [e.n_graphs for e in s.evaluations]:
+            n_graphs[s.path] = max(n, n_graphs.get(s.path, 0))
+    what = f"From {subjects[0].origin}" if len(subjects) == 1 else listed(s.name for s in subjects)
+    graphs = f"; {count(sum(n_graphs.values()))} graphs" if n_graphs else ""
     for budget in (DRAWINGS, DRAWINGS // 4, DRAWINGS // 32):
         page = build_page(
             "report",
             embedded_json(_content(subjects, sections, budget // len(subjects))),
-            title=title,
-            summary=_summary(subjects),
+            title=title or f"{model or 'Models'} on {where}",
+            summary=f"{what}{graphs}.",
             library=vega_bundle(),
             sections=sections,
             subjects=subjects,
@@ -157,41 +161,23 @@ def _page(subjects: Sequence[Subject], title: str | None) -> bytes:
     )
 
 
-def _summary(subjects: Sequence[Subject]) -> str:
-    """Return the first sentence of the page."""
-    n_graphs: dict[str, int] = {}  # targets of one model are about the same graphs
-    for s in subjects:
-        for n in [s.data.data.n_graphs] if s.data else [e.n_graphs for e in s.evaluations]:
-            n_graphs[s.path] = max(n, n_graphs.get(s.path, 0))
-    what = f"From {subjects[0].origin}" if len(subjects) == 1 else listed(s.name for s in subjects)
-    return f"{what}; {count(sum(n_graphs.values()))} graphs." if n_graphs else f"{what}."
-
-
 def _content(subjects: Sequence[Subject], sections: Sequence[Section], budget: int) -> Any:
     """Return what the page's script draws from."""
     figures = [figure for s in sections for figure in s.figures]
     figures += [figure for s in sections for part in s.parts for figure in part.figures]
-    return {
-        "charts": {
-            panel.id: {"spec": panel.spec, "uses": list(panel.uses)}
-            for figure in figures
-            for panel in figure.panels
-        },
-        "tables": {
-            name: _columns(rows) for figure in figures for name, rows in figure.data.items()
-        },
-        "drawings": {
-            str(i): {str(d.graph): to_builtins(d) for d in _drawings(s.data, budget)}
-            for i, s in enumerate(subjects)
-            if s.data
-        },
-    }
-
-
-def _columns(rows: Sequence[Row]) -> dict[str, list[Any]]:
-    """Return columns of rows, so that the names of fields are in the page once."""
-    fields = list(dict.fromkeys(name for row in rows for name in row))
-    return {"fields": fields, "rows": [[row.get(name) for name in fields] for row in rows]}
+    charts, tables, drawings = {}, {}, {}
+    for figure in figures:
+        for panel in figure.panels:
+            table = panel.spec["data"].get("name")  # or the chart has its rows
+            charts[panel.id] = {"spec": panel.spec, "uses": [table] if table else []}
+        for name, rows in figure.data.items():  # as columns, which have their names once
+            fields = list(dict.fromkeys(field for row in rows for field in row))
+            values = [[row.get(field) for field in fields] for row in rows]
+            tables[name] = {"fields": fields, "rows": values}
+    for i, s in enumerate(subjects):
+        if s.data:
+            drawings[str(i)] = {str(d.graph): to_builtins(d) for d in _drawings(s.data, budget)}
+    return {"charts": charts, "tables": tables, "drawings": drawings}
 
 
 def _drawings(own: ReportData, budget: int) -> Iterator[Drawing]:

@@ -71,10 +71,9 @@ class Subject:
         """The model in words; empty if several are compared, or none is known."""
         if self.is_comparison:
             return ""
-        kind = (
-            self.evaluations[0].model.kind if self.evaluations else self.settings.get("class", "")
-        )
-        return "FDGNN" if str(kind).startswith("FDGNN") else str(kind)
+        known = [one.model.kind for one in self.evaluations]
+        kind = known[0] if known else str(self.settings.get("class", ""))
+        return "FDGNN" if kind.startswith("FDGNN") else kind
 
     @property
     def command(self) -> str | None:
@@ -125,20 +124,16 @@ def read_subject(path: str | os.PathLike[str]) -> list[Subject]:
         raise StudyError(f"{where}: there is no such run directory or model file")
     evaluations = read_evaluations(where)
     dataset = ", ".join(dict.fromkeys(one.dataset for one in evaluations)) or where.name
-    subject = Subject(dataset, dataset, str(where), evaluations)
-    file = where / "report.json"
-    if not file.exists():
-        return [subject]
-    data = read_report_data(file)
+    file, run = where / "report.json", evaluations[0]
+    data = read_report_data(file) if file.exists() else []
     for one in data:
-        run = evaluations[0]
         if one.dataset != run.dataset or one.data.n_graphs > run.n_graphs:
             raise StudyError(
                 f"{file}: shows {plural(one.data.n_graphs, 'graph')} of {one.dataset}, but the run "
                 f"has {run.n_graphs} of {run.dataset}; delete the file, or run the command again "
                 "that made the run"
             )
-    return _with_data(subject, data)
+    return _with_data(Subject(dataset, dataset, str(where), evaluations), data)
 
 
 def model_subjects(path: str | os.PathLike[str], data: Sequence[ReportData] = ()) -> list[Subject]:
@@ -156,36 +151,26 @@ def model_subjects(path: str | os.PathLike[str], data: Sequence[ReportData] = ()
     graphs = {"directed": info.graph_kind.directed, "vertices_carry": info.graph_kind.vertices}
     encoder = {"encoder": first.kind} | first.parameters | facts
     dataset = data[0].dataset if data else Path(path).stem
-    notes = []
-    if info.evaluation is None and info.score is not None:
+    evaluations, notes = [] if info.evaluation is None else [info.evaluation], []
+    if not evaluations and info.score is not None:
         how = "nested cross-validation" if info.nested else "as measured by whoever saved it"
         notes = [f"Score saved with the model: {significant(info.score)} ({how})."]
-    subject = Subject(
-        dataset,
-        dataset,
-        os.fspath(path),
-        [] if info.evaluation is None else [info.evaluation],
-        settings={"class": info.model or first.kind} | encoder | info.parameters | graphs,
-        versions={"fdgnn": info.fdgnn, "format": info.format},
-        notes=notes,
-    )
-    return _with_data(subject, data) if data else [subject]
+    settings = {"class": info.model or first.kind} | encoder | info.parameters | graphs
+    versions = {"fdgnn": info.fdgnn, "format": info.format}
+    whole = Subject(dataset, dataset, os.fspath(path), evaluations, None, settings, versions, notes)
+    return _with_data(whole, data)
 
 
 def _with_data(subject: Subject, data: Sequence[ReportData]) -> list[Subject]:
-    """Return a subject for each target that there are report data of."""
-    return [
-        replace(
-            subject,
-            name=f"{subject.name}, {one.target}" if one.target else subject.name,
-            data=one,
-            evaluations=[each.of_target(one.target) for each in subject.evaluations]
-            if one.target
-            else subject.evaluations,
-            notes=[*subject.notes, *one.notes],
-        )
-        for one in data
-    ]
+    """Return a subject for each target with report data; without any, the subject itself."""
+    found = []
+    for one in data:
+        own = replace(subject, data=one, notes=[*subject.notes, *one.notes])
+        if one.target:
+            evaluations = [each.of_target(one.target) for each in subject.evaluations]
+            own = replace(own, name=f"{own.name}, {one.target}", evaluations=evaluations)
+        found.append(own)
+    return found or [subject]
 
 
 def named_apart(subjects: Sequence[Subject]) -> list[Subject]:
@@ -193,10 +178,8 @@ def named_apart(subjects: Sequence[Subject]) -> list[Subject]:
     found = list(subjects)
     for name in ("{0.name} ({1})", "{0.name} #{2}"):
         often = Counter(one.name for one in found)
-        found = [
-            replace(s, name=name.format(s, Path(s.path).name or s.path, i))
-            if often[s.name] > 1
-            else s
-            for i, s in enumerate(found, start=1)
-        ]
+        for i, s in enumerate(found):
+            if often[s.name] > 1:
+                folder = Path(s.path).name or s.path
+                found[i] = replace(s, name=name.format(s, folder, i + 1))
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from fdgnn.html.figures import (
     Figure,
@@ -25,25 +25,24 @@ LISTED = 200  # graphs in the table
 
 
 def part(run: int, subject: Subject) -> Part:
-    """Return facts, histograms of sizes, degrees, labels and targets, and the map of the graphs."""
-    data = subject.data
-    if data is None:
-        return Part() if subject.is_comparison else _missing(subject)
-    molecules = any(drawing.molecule for drawing in data.drawings)
-    nouns = ("vertices (atoms)", "edges (bonds)") if molecules else ("vertices", "edges")
-    figures = [_sizes(run, data.data, data.classes, nouns[0]), _degrees(run, data.data)]
-    if data.data.targets is not None:
-        figures.append(_targets(run, data.data.targets, classes=bool(data.classes)))
-    if data.data.labels is not None:
-        figures.append(_labels(run, data.data, data.data.labels))
-    if data.graphs:
-        figures.append(_map(run, data))
-    return Part(figures, facts=_facts(data.data, *nouns), lead=" ".join(data.notes))
+    """Return facts, histograms of sizes, degrees, labels and targets, and the map of the graphs.
 
-
-def _missing(subject: Subject) -> Part:
-    """Return why a subject has no report data, and the command that adds them, if it is known."""
-    path, command = subject.path, subject.command or ""
+    Without report data, return why there are none, and the command that adds them, if it is known.
+    """
+    data, path, command = subject.data, subject.path, subject.command or ""
+    if data is not None:
+        molecules = any(drawing.molecule for drawing in data.drawings)
+        nouns = ("vertices (atoms)", "edges (bonds)") if molecules else ("vertices", "edges")
+        figures = [_sizes(run, data.data, data.classes, nouns[0]), _degrees(run, data.data)]
+        if data.data.targets is not None:
+            figures.append(_targets(run, data.data.targets, classes=bool(data.classes)))
+        if data.data.labels is not None:
+            figures.append(_labels(run, data.data, data.data.labels))
+        if data.graphs:
+            figures.append(_map(run, data))
+        return Part(figures, facts=_facts(data.data, *nouns), lead=" ".join(data.notes))
+    if subject.is_comparison:
+        return Part()
     if subject.is_model_file:
         why = "A model file holds no graphs. Name the data to see what the model does on them:"
         options = "--data FILE --target COLUMN -o report.html"
@@ -51,13 +50,13 @@ def _missing(subject: Subject) -> Part:
     why = "This run has no report.json, which holds what is shown here. "
     if any(one.status == "unfinished" for one in subject.evaluations):
         why = "This run is not finished; what is shown here is computed at its end. "
-    why += (
-        "The same command again resumes the run and adds it:"
-        if command
-        else "The command that started the run adds it, but the run does not record which command "
-        f"that was. Its directory (--out) is {path}."
-    )
-    return Part(missing=why, command=command)
+    how = "The same command again resumes the run and adds it:"
+    if not command:
+        how = (
+            "The command that started the run adds it, but the run does not record which command "
+            f"that was. Its directory (--out) is {path}."
+        )
+    return Part(missing=f"{why}{how}", command=command)
 
 
 def _facts(data: DataStatistics, vertices: str, edges: str) -> list[tuple[str, str]]:
@@ -67,23 +66,20 @@ def _facts(data: DataStatistics, vertices: str, edges: str) -> list[tuple[str, s
     elif data.n_features:
         carried = plural(data.n_features, "feature")
     fewest, most = map(count, data.vertices_range)
-    duplicates = data.n_graphs - data.n_distinct
-    n_edges = (data.n_arcs + data.n_self_loops) // 2
+    n_graphs, n_edges = count(data.n_graphs), (data.n_arcs + data.n_self_loops) // 2
     facts = [
-        ("graphs", count(data.n_graphs)),
+        ("graphs", n_graphs),
         (f"{vertices} per graph, mean", f"{data.n_vertices / max(1, data.n_graphs):.1f}"),
         (f"{vertices}, fewest and most", f"{fewest}, {most}"),
         (edges, count(n_edges)) if data.undirected else ("directed edges", count(data.n_arcs)),
         ("self-loops", count(data.n_self_loops)),
         ("repeated edges", count(data.n_merged_arcs)),
         ("vertices carry", carried),
-        ("duplicates", f"{count(duplicates)} of {count(data.n_graphs)}"),
+        ("duplicates", f"{count(data.n_graphs - data.n_distinct)} of {n_graphs}"),
+        ("majority class", percent(data.majority)),
+        ("WL ceiling", percent(data.wl_ceiling)),
     ]
-    if data.majority is not None:
-        facts.append(("majority class", percent(data.majority)))
-    if data.wl_ceiling is not None:
-        facts.append(("WL ceiling", percent(data.wl_ceiling)))
-    return facts
+    return [(name, value) for name, value in facts if value != NONE]
 
 
 # ---------------------------------------------------------------------- histograms
@@ -109,26 +105,24 @@ def _bars(
     look = {name: i for i, name in enumerate(classes)}
     rows: list[Row] = [
         {
-            "name": name, "count": own[i], "share": percent(own[i] / total), "kind": kind,
+            "name": name, "count": n, "share": percent(n / total), "kind": kind,
             "look": f"c{look.get(kind or name, 0)}", "order": look.get(kind or name, 0),
         }
         for kind, own in counts.series
-        for i, name in enumerate(counts.names)
-        if own[i] or len(counts.series) == 1
+        for name, n in zip(counts.names, own, strict=True)
+        if n or len(counts.series) == 1
     ]  # fmt: skip
     kinds = [kind for kind, _ in counts.series if kind]
     heads = [f"class {kind}" for kind in kinds] or [axes[1]]
-    cells = [
-        [name, *(count(own[i]) for _, own in counts.series), percent(totals[i] / total)]
-        for i, name in enumerate(counts.names)
-    ]
+    columns = [counts.names, *(map(count, own) for _, own in counts.series)]
+    cells = zip(*columns, (percent(n / total) for n in totals), strict=True)
     return Figure(
         id=id_,
         half=True,
         title=title,
         caption=caption,
         panels=[Panel(id_, bars(rows, *axes, max(1, len(classes)), intervals=intervals))],
-        table=Table([axes[0], *heads, "share"], cells),
+        table=Table([axes[0], *heads, "share"], list(cells)),
         key=class_key(kinds, "square") if kinds else [],
     )
 
@@ -171,19 +165,20 @@ def _peak(counts: BarCounts) -> tuple[str, str]:
 def _targets(run: int, counts: BarCounts, *, classes: bool) -> Figure:
     name, share = _peak(counts)
     if classes:
+        title, names = "Classes", counts.names
         caption = (
             f"The largest class, {name}, has {share} of the graphs: a model must be right more "
             "often than that to have learned anything."
         )
-        axes = ("class", "graphs")
-        return _bars(f"targets-{run}", "Classes", axes, counts, caption, counts.names)
-    ends = counts.names[0].split(" to ")[0], counts.names[-1].split(" to ")[-1]
-    caption = (
-        f"The target reaches from {ends[0]} to {ends[1]}. Where there are few graphs, a model has "
-        "little to learn from."
-    )
-    axes = ("target", "graphs")
-    return _bars(f"targets-{run}", "Target", axes, counts, caption, intervals=True)
+    else:
+        title, names = "Target", []
+        ends = counts.names[0].split(" to ")[0], counts.names[-1].split(" to ")[-1]
+        caption = (
+            f"The target reaches from {ends[0]} to {ends[1]}. Where there are few graphs, a model "
+            "has little to learn from."
+        )
+    axes = ("class" if classes else "target", "graphs")
+    return _bars(f"targets-{run}", title, axes, counts, caption, names, intervals=not classes)
 
 
 def _labels(run: int, data: DataStatistics, counts: BarCounts) -> Figure:
@@ -207,7 +202,10 @@ def _map(run: int, data: ReportData) -> Figure:
     graphs, table = data.graphs, f"graphs-{run}"
     known = any(g.actual is not None for g in graphs)
     classification = data.task == "classification"
-    ends = [_ends([g.x for g in graphs]), _ends([g.y for g in graphs])]
+    ends = []
+    for values in ([g.x for g in graphs], [g.y for g in graphs]):
+        wide = 0 if max(values) > min(values) else 1
+        ends.append([min(values) - wide, max(values) + wide])
     note = f"The first {LISTED} of {count(len(graphs))}." if len(graphs) > LISTED else ""
     spec = graph_map(table, len(data.classes), len(graphs), data.explained, ends)
     n, total = len(graphs), data.data.n_graphs
@@ -220,12 +218,11 @@ def _map(run: int, data: ReportData) -> Figure:
     if known and classification:
         wrong = sum(g.correct is False for g in graphs)
         text += f" {count(wrong)} of these have a wrong prediction."
-    text += f" {data.model} Choose a point, or step through the list, to see its graph."
     return Figure(
         id=f"map-{run}",
         title="A map of the graphs",
-        caption=text,
-        panels=[Panel(f"map-{run}", spec, uses=[table])],
+        caption=f"{text} {data.model} Choose a point, or step through the list, to see its graph.",
+        panels=[Panel(f"map-{run}", spec)],
         table=graph_table(graphs[:LISTED], "probability", "vertices", "edges", note=note),
         data={table: _map_rows(data)},
         kind="map",
@@ -239,18 +236,16 @@ def _map(run: int, data: ReportData) -> Figure:
     )
 
 
-def _ends(values: Sequence[float]) -> list[float]:
-    low, high = min(values), max(values)
-    return [low, high] if high > low else [low - 1, high + 1]
-
-
 def _map_rows(data: ReportData) -> list[Row]:
     """Return what the map, its tooltips and the panel beside it show of each graph."""
     number = {name: i for i, name in enumerate(data.classes)}
     rows = []
     for g in data.graphs:
         known = g.predicted if g.actual is None else g.actual
-        row: Row = {
+        look: Row = {"value": known, "error": error_of(g)}
+        if isinstance(known, str):
+            look = {"key": f"c{number.get(known, 0)}"}
+        rows.append({
             "graph": g.graph,
             "x": float(f"{g.x:.4g}"),
             "y": float(f"{g.y:.4g}"),
@@ -264,13 +259,8 @@ def _map_rows(data: ReportData) -> list[Row]:
             "probability_": percent(g.probability),
             "size_": f"{plural(g.n_vertices, 'vertex', 'vertices')}, {plural(g.n_edges, 'edge')}",
             "fold": g.fold,
-        }
-        if isinstance(known, str):
-            row["key"] = f"c{number.get(known, 0)}"
-        else:
-            row["value"] = known
-            row["error"] = error_of(g)
-        rows.append(row)
+            **look,
+        })  # fmt: skip
     return sorted(rows, key=lambda r: r["answer"] == "wrong")  # drawn last, so that they lie on top
 
 
@@ -288,27 +278,20 @@ def error_of(g: GraphRow) -> float | None:
 
 def shown(value: str | float | None) -> str:
     """Return a class or a number as text."""
-    if value is None:
-        return NONE
     return value if isinstance(value, str) else significant(value)
-
-
-_CELLS: dict[str, Callable[[GraphRow], str]] = {
-    "graph": lambda g: str(g.graph),
-    "id": lambda g: g.id,
-    "actual": lambda g: shown(g.actual),
-    "predicted": lambda g: shown(g.predicted),
-    "probability": lambda g: percent(g.probability),
-    "error": lambda g: shown(error_of(g)),
-    "vertices": lambda g: str(g.n_vertices),
-    "edges": lambda g: str(g.n_edges),
-}
 
 
 def graph_table(graphs: Iterable[GraphRow], *columns: str, note: str = "") -> Table:
     """Return a table of graphs, with their predictions and further columns."""
     head = ("graph", "id", "actual", "predicted", *columns)
-    rows = [[_CELLS[name](g) for name in head] for g in graphs]
+    rows = []
+    for g in graphs:
+        cells = {
+            "graph": str(g.graph), "id": g.id, "actual": shown(g.actual),
+            "predicted": shown(g.predicted), "probability": percent(g.probability),
+            "error": shown(error_of(g)), "vertices": str(g.n_vertices), "edges": str(g.n_edges),
+        }  # fmt: skip
+        rows.append([cells[name] for name in head])
     return Table(head, rows, n_words=2, note=note).without_empty()
 
 

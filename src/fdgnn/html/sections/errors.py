@@ -73,10 +73,15 @@ def _confusion(run: int, data: ReportData, matrix: Sequence[Sequence[int]]) -> F
         )
     if len(data.classes) > n:
         text += f" The first {n} of {len(data.classes)} classes are shown."
-    rows = [
-        (name, [_cell(row[j], sum(row), right=i == j) for j in range(n)])
-        for i, (name, row) in enumerate(zip(classes, matrix[:n], strict=True))
-    ]
+    rows = []
+    for i, (name, row) in enumerate(zip(classes, matrix[:n], strict=True)):
+        shares = [own / (sum(row) or 1) for own in row[:n]]  # which the depth of a color shows
+        cells = [
+            {"n": count(own), "share": percent(share, 0) if any(row) else NONE,
+             "depth": round(share, 3), "right": i == j}
+            for j, (own, share) in enumerate(zip(row, shares, strict=False))
+        ]  # fmt: skip
+        rows.append((name, cells))
     return Figure(
         id=f"confusion-{run}",
         title="Confusion",
@@ -85,13 +90,6 @@ def _confusion(run: int, data: ReportData, matrix: Sequence[Sequence[int]]) -> F
         kind="confusion",
         body={"classes": classes, "rows": rows},
     )
-
-
-def _cell(n: int, total: int, *, right: bool) -> dict[str, object]:
-    """Return how many graphs of one class were predicted as another; `depth` is of the color."""
-    share = n / total if total else 0.0
-    shown = percent(share, 0) if total else NONE
-    return {"n": count(n), "share": shown, "depth": round(share, 3), "right": right}
 
 
 # ---------------------------------------------------------------------- a regression
@@ -111,19 +109,14 @@ def _scatter(run: int, data: ReportData) -> Figure:
     largest = sorted(known, key=lambda g: -(error_of(g) or 0))[:MOST_ERRORS]
     n, total, mae = len(rows), data.data.n_graphs, data.scores.get("mae")
     text = f"{count(n)} of the {count(total)} graphs. " if n < total else ""
-    spec = diagonal(
-        rows,
-        ("actual", "predicted"),
-        ends,
-        {"words": "graph", "actual_": "actual", "predicted_": "predicted"},
-    )
+    tips = {"words": "graph", "actual_": "actual", "predicted_": "predicted"}
     return Figure(
         id=f"predictions-{run}",
         title="Predicted and actual",
         caption=f"{text}On the dashed line a prediction is exact; the further from it, the larger "
         f"the error. The mean absolute error is {significant(mae)}; always the mean target: "
         f"{significant(data.baseline.get('mae'))}.",
-        panels=[Panel(f"predictions-{run}", spec)],
+        panels=[Panel(f"predictions-{run}", diagonal(rows, ("actual", "predicted"), ends, tips))],
         table=graph_table(largest, "error", note=f"Largest errors first, at most {MOST_ERRORS}."),
         key=[Key("circle", "c1", "a graph"), Key("dashes", "ink", "exact")],
     )
@@ -136,22 +129,23 @@ def _mistakes(run: int, data: ReportData) -> Figure:
     graphs = {g.graph: g for g in data.graphs}
     found = [graphs[g] for g in data.mistakes if g in graphs]
     smiles = {d.graph: d.smiles or "" for d in data.drawings}
-    regression = data.task == "regression"
     cards = []
     for g in found:
         sure = "" if g.probability is None else f", {percent(g.probability, 0)}"
         words = f"actual {shown(g.actual)}, predicted {shown(g.predicted)}{sure}"
         card = {"graph": g.graph, "title": f"Graph {named(g)}", "words": words, "steps": None}
         cards.append(card | {"note": smiles.get(g.graph, "")})
-    score = "value" if regression else "score of the prediction"
-    first = "" if regression else "The wrong predictions with the highest probability. "
+    title, score, target = "The largest errors", "value", "target"
+    first = ""
+    if data.task == "classification":
+        title, score, target = "The most confident mistakes", "score of the prediction", "label"
+        first = "The wrong predictions with the highest probability. "
     return Figure(
         id=f"mistakes-{run}",
-        title="The largest errors" if regression else "The most confident mistakes",
-        caption=f"{first}The color of a vertex shows how much more it adds to the {score} than "
-        "the "
+        title=title,
+        caption=f"{first}The color of a vertex shows how much more it adds to the {score} than the "
         "average vertex of its graph does. Look at what misled the model, or whether the "
-        f"{'target' if regression else 'label'} in the data may be wrong.",
+        f"{target} in the data may be wrong.",
         table=graph_table(found, "probability", "error"),
         kind="cards",
         body={"run": run, "cards": cards},
@@ -171,31 +165,27 @@ def _calibration(run: int, calibration: Calibration) -> Figure:
     rows: list[Row] = []
     for b in calibration.bins:
         interval = binomtest(round(b.accuracy * b.n), b.n).proportion_ci(0.95, method="wilson")
-        rows.append(
-            {
-                "x": round(100 * b.probability, 2),
-                "y": round(100 * b.accuracy, 2),
-                "low": round(100 * float(interval.low), 2),
-                "high": round(100 * float(interval.high), 2),
-                "n": b.n,
-                "span": f"{percent(b.start, 0)} to {percent(b.stop, 0)}",
-                "probability_": percent(b.probability),
-                "accuracy_": percent(b.accuracy),
-            }
-        )
-    lowest = min(v for row in rows for v in (row["x"], row["low"]))
-    first = 10.0 * math.floor(lowest / 10.001)
+        rows.append({
+            "x": round(100 * b.probability, 2),
+            "y": round(100 * b.accuracy, 2),
+            "low": round(100 * float(interval.low), 2),
+            "high": round(100 * float(interval.high), 2),
+            "n": b.n,
+            "span": f"{percent(b.start, 0)} to {percent(b.stop, 0)}",
+            "probability_": percent(b.probability),
+            "accuracy_": percent(b.accuracy),
+        })  # fmt: skip
+    first = 10.0 * math.floor(min(v for row in rows for v in (row["x"], row["low"])) / 10.001)
     cells = [
-        [r["span"], count(r["n"]), r["probability_"], r["accuracy_"],
-         f"{r['low']:.1f} to {r['high']:.1f}"]
+        {
+            "predicted": r["span"], "graphs": count(r["n"]), "mean": r["probability_"],
+            "right": r["accuracy_"],
+            "right, 95 % interval": f"{r['low']:.1f} to {r['high']:.1f}",
+        }
         for r in rows
     ]  # fmt: skip
-    spec = diagonal(
-        rows,
-        ("predicted probability, %", "share that was right, %"),
-        (first, 100.0),
-        {"span": "predicted", "probability_": "mean", "accuracy_": "right", "n": "graphs"},
-    )
+    titles = "predicted probability, %", "share that was right, %"
+    tips = {"span": "predicted", "probability_": "mean", "accuracy_": "right", "n": "graphs"}
     return Figure(
         id=f"calibration-{run}",
         half=True,
@@ -204,12 +194,8 @@ def _calibration(run: int, calibration: Calibration) -> Figure:
         "are; below, the model is too sure of itself. On average it is off by "
         f"{100 * calibration.expected_error:.1f} points. Where an interval does not reach the "
         "diagonal, that is hardly by chance.",
-        panels=[Panel(f"calibration-{run}", spec)],
-        table=Table(
-            ["predicted", "graphs", "mean", "right", "right, 95 % interval"],
-            cells,
-            note=f"Brier score {significant(calibration.brier)}.",
-        ),
+        panels=[Panel(f"calibration-{run}", diagonal(rows, titles, (first, 100.0), tips))],
+        table=Table.of(cells, note=f"Brier score {significant(calibration.brier)}."),
         key=[
             Key("circle", "c1", "graphs with a similar probability; the larger, the more"),
             Key("line", "c1", "95 % interval (Wilson)"),
@@ -219,48 +205,45 @@ def _calibration(run: int, calibration: Calibration) -> Figure:
 
 
 def _coverages(run: int, data: ReportData) -> Figure:
-    regression, n, largest = data.task == "regression", data.data.n_graphs, data.coverages[-1]
-    what = "intervals" if regression else "sets of classes"
-    head = ["requested", "covered", *(["width"] if regression else ["classes", "empty sets"])]
+    largest = data.coverages[-1]
+    requested, size = percent(largest.coverage, 0), significant(largest.size)
+    what, head, own = "sets of classes", ["classes", "empty sets"], f"a set has {size} classes"
+    if data.task == "regression":
+        what, head, own = "intervals", ["width"], f"an interval is {size} wide"
     rows = [
-        [percent(c.coverage, 0), percent(c.covered), significant(c.size)]
-        + ([] if regression else [percent(c.empty)])
+        [percent(c.coverage, 0), percent(c.covered), significant(c.size), percent(c.empty)]
         for c in data.coverages
     ]
     text = f"Measured and requested coverage of the conformal prediction {what}."
     if largest.covered is not None:
+        n = data.data.n_graphs
         chance = (largest.coverage * (1 - largest.coverage) / n) ** 0.5
         text += (
             f" By chance alone, the share of {plural(n, 'graph')} that is covered at "
-            f"{percent(largest.coverage, 0)} varies by about {100 * chance:.1f} points."
+            f"{requested} varies by about {100 * chance:.1f} points."
         )
     if data.predictions == "out of fold":
         text += (
             " The sets and intervals of each outer fold come from the errors of the other folds."
         )
-    size = significant(largest.size)
-    own = f"an interval is {size} wide" if regression else f"a set has {size} classes"
-    text += f" At {percent(largest.coverage, 0)}, {own} on average."
     return Figure(
         id=f"coverage-{run}",
         half=True,
         open=True,
         title=f"Prediction {what}",
-        caption=text,
-        table=Table(head, rows, n_words=0),
+        caption=f"{text} At {requested}, {own} on average.",
+        table=Table(["requested", "covered", *head], [row[: 2 + len(head)] for row in rows], 0),
     )
 
 
 def _domain(run: int, data: ReportData, domain: ApplicabilityDomain) -> Figure:
-    graphs = {g.graph: g for g in data.graphs}
-    rows: list[list[str]] = []
+    graphs, n = {g.graph: g for g in data.graphs}, data.data.n_graphs
+    rows = []
     for one in domain.graphs:
-        g = graphs.get(one.graph)
-        known = [NONE, NONE] if g is None else [shown(g.actual), shown(g.predicted)]
-        rows.append([str(one.graph), one.id, *known, percent(one.score, 0)])
-    head = ["graph", "id", "actual", "predicted", "domain distance"]
-    farthest = len(domain.graphs)
-    n = data.data.n_graphs
+        row = {"graph": str(one.graph), "id": one.id, "actual": NONE, "predicted": NONE}
+        if (g := graphs.get(one.graph)) is not None:
+            row |= {"actual": shown(g.actual), "predicted": shown(g.predicted)}
+        rows.append(row | {"domain distance": percent(one.score, 0)})
     text = (
         f"{count(domain.n_outside)} of {plural(n, 'graph')}, "
         f"{percent(domain.n_outside / max(n, 1))}, are out of the model's applicability domain: "
@@ -269,26 +252,20 @@ def _domain(run: int, data: ReportData, domain: ApplicabilityDomain) -> Figure:
     )
     for first in domain.graphs[:1]:
         text += f" The farthest is graph {first.graph}: {first.reason}."
-    if domain.error_outside is not None and domain.error_inside is not None:
-        regression = data.task == "regression"
-        shown_as = significant if regression else percent
-        theirs, others = shown_as(domain.error_outside), shown_as(domain.error_inside)
+    theirs, others = domain.error_outside, domain.error_inside
+    if theirs is not None and others is not None:
         text += (
-            f" The mean absolute error of these graphs is {theirs}, of the others {others}."
-            if regression
-            else f" Of these graphs {theirs} have a wrong prediction, of the others {others}."
+            f" The mean absolute error of these graphs is {significant(theirs)}, of the others "
+            f"{significant(others)}."
+            if data.task == "regression"
+            else f" Of these graphs {percent(theirs)} have a wrong prediction, of the others "
+            f"{percent(others)}."
         )
+    note = f"The {len(rows)} farthest." if len(rows) < domain.n_outside else ""
     return Figure(
         id=f"domain-{run}",
         half=True,
         title="Graphs out of domain",
         caption=text,
-        table=Table(
-            head,
-            rows,
-            n_words=2,
-            note=f"The {farthest} farthest." if farthest < domain.n_outside else "",
-        )
-        if rows
-        else None,
+        table=Table.of(rows, n_words=2, note=note) if rows else None,
     )

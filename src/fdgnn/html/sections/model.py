@@ -21,60 +21,56 @@ def part(run: int, subject: Subject) -> Part:
     data = subject.data
     if data is None:
         return Part()
-    return Part([*_substructures(run, data), *_descriptors(run, data), *_dynamics(run, data)])
+    groups: dict[str, list[SubstructureRow]] = defaultdict(list)
+    for one in data.substructures:  # of each class, or what raises and what lowers a number
+        title = f"for class {one.target}"
+        if data.task == "regression":
+            title = f"that {'raise' if one.weight > 0 else 'lower'} the value"
+        groups[f"Substructures {title}"].append(one)
+    figures = [
+        _substructures(f"substructures-{run}-{i}", run, title, found, data)
+        for i, (title, found) in enumerate(groups.items())
+    ]
+    if data.descriptors:
+        figures.append(_descriptors(run, data))
+    if data.dynamics is not None and data.dynamics.layers:
+        figures.append(_dynamics(run, data.dynamics, data.data.n_graphs))
+    return Part(figures)
 
 
 # ---------------------------------------------------------------------- substructures
 
 
-def _substructures(run: int, data: ReportData) -> list[Figure]:
-    """Return a figure for each class, or for what raises and what lowers a number."""
-    groups: dict[str, list[SubstructureRow]] = defaultdict(list)
-    for one in data.substructures:
-        if data.task == "regression":
-            verb = "raise" if one.weight > 0 else "lower"
-            groups[f"Substructures that {verb} the value"].append(one)
-        else:
-            groups[f"Substructures for class {one.target}"].append(one)
-    return [
-        _substructure_figure(f"substructures-{run}-{i}", run, title, found, data)
-        for i, (title, found) in enumerate(groups.items())
-    ]
-
-
-def _substructure_figure(
+def _substructures(
     id_: str, run: int, title: str, found: Sequence[SubstructureRow], data: ReportData
 ) -> Figure:
-    regression, n = data.task == "regression", len(data.graphs)
-    drawn = [one for one in found if regression or one.weight > 0]
+    n = len(data.graphs)
+    drawn = [one for one in found if data.task == "regression" or one.weight > 0]
     rows = [
-        [
-            one.words, _signed(one.weight), _signed(one.attribution), count(one.n_graphs),
-            str(one.iteration), str(one.graph),
-        ]
+        {
+            "substructure": one.words, "mean over all graphs": _signed(one.weight),
+            "mean where present": _signed(one.attribution), "graphs": count(one.n_graphs),
+            "iterations": str(one.iteration), "example": str(one.graph),
+        }
         for one in found
     ]  # fmt: skip
-    cards: list[dict[str, object]] = []
+    cards = []
     for one in drawn:
         verb = "adds" if one.attribution > 0 else "takes"
         often = f"in {count(one.n_graphs)} of {plural(n, 'graph')}"
-        cards.append(
-            {
-                "graph": one.graph,
-                "title": one.words,
-                "words": f"{often}, where it {verb} {significant(abs(one.attribution), 2)}",
-                "note": f"graph {one.graph}",
-                "steps": " ".join(map(str, one.steps)),
-                "radius": one.radius,
-            }
-        )
+        cards.append({
+            "graph": one.graph,
+            "title": one.words,
+            "words": f"{often}, where it {verb} {significant(abs(one.attribution), 2)}",
+            "note": f"graph {one.graph}",
+            "steps": " ".join(map(str, one.steps)),
+            "radius": one.radius,
+        })  # fmt: skip
     return Figure(
         id=id_,
         title=title,
         caption=_substructure_caption(data, drawn, n),
-        table=Table(
-            ["substructure", "mean over all graphs", "mean where present", "graphs", "iterations",
-             "example"],
+        table=Table.of(
             rows,
             note="What its vertices add to the score together, averaged over all graphs on the map "
             "and over those that have it. A WL label of i iterations sees i steps far; structural "
@@ -87,7 +83,7 @@ def _substructure_figure(
             Key("ring", "c1", "its surroundings, part of the substructure"),
             Key("pale", "quiet", "the rest of the graph"),
         ],
-    )  # fmt: skip
+    )
 
 
 def _substructure_caption(data: ReportData, drawn: Sequence[SubstructureRow], n: int) -> str:
@@ -117,91 +113,70 @@ def _signed(value: float) -> str:
 # ---------------------------------------------------------------------- descriptors
 
 
-def _descriptors(run: int, data: ReportData) -> list[Figure]:
+def _descriptors(run: int, data: ReportData) -> Figure:
     """Return a table of the graph-level features that the model reads."""
     found, score = data.descriptors, "value" if data.task == "regression" else "score"
-    if not found:
-        return []
-    return [
-        Figure(
-            id=f"descriptors-{run}",
-            title="Descriptors",
-            caption=f"The model also uses {plural(len(found), 'descriptor')}. The {score} depends "
-            f"most on {found[0].name}, by {significant(found[0].effect, 2)} on average.",
-            table=Table(
-                ["descriptor", "in training", "missing here", f"effect on the {score}"],
-                [[d.name, d.values, count(d.n_missing), significant(d.effect, 2)] for d in found],
-                note=f"The size of what a descriptor adds to the {score}, averaged over the graphs "
-                "on the map; one that adds nothing has its mean value, or is missing.",
-            ),
-            open=True,
-        )
-    ]
+    return Figure(
+        id=f"descriptors-{run}",
+        title="Descriptors",
+        caption=f"The model also uses {plural(len(found), 'descriptor')}. The {score} depends most "
+        f"on {found[0].name}, by {significant(found[0].effect, 2)} on average.",
+        table=Table(
+            ["descriptor", "in training", "missing here", f"effect on the {score}"],
+            [[d.name, d.values, count(d.n_missing), significant(d.effect, 2)] for d in found],
+            note=f"The size of what a descriptor adds to the {score}, averaged over the graphs on "
+            "the map; one that adds nothing has its mean value, or is missing.",
+        ),
+        open=True,
+    )
 
 
 # ---------------------------------------------------------------------- dynamics
 
 
-def _dynamics(run: int, data: ReportData) -> list[Figure]:
-    dynamics = data.dynamics
-    if dynamics is None or not dynamics.layers:
-        return []
-    rows: dict[int, list[Row]] = defaultdict(list)
+def _dynamics(run: int, dynamics: ReservoirDynamics, n_graphs: int) -> Figure:
+    rows: dict[int, list[Row]] = defaultdict(list)  # by layer
     for curve in dynamics.curves:
+        sure = "" if curve.certified else "un"
         rows[curve.layer] += [
             {
-                "graph": curve.graph,
-                "step": step,
-                "residual": max(residual, FLOOR),
-                "shown": significant(residual),
-                "certified": curve.certified,
-                "words": f"{curve.graph}, {'' if curve.certified else 'un'}certified",
+                "graph": curve.graph, "step": step, "residual": max(residual, FLOOR),
+                "shown": significant(residual), "certified": curve.certified,
+                "words": f"{curve.graph}, {sure}certified",
             }
             for step, residual in enumerate(curve.residuals, start=1)
-        ]
-    values = [row["residual"] for own in rows.values() for row in own] + [dynamics.tol]
-    last = max([row["step"] for own in rows.values() for row in own] + [2])
+        ]  # fmt: skip
+    every = [row for own in rows.values() for row in own]
+    values = [row["residual"] for row in every] + [dynamics.tol]
+    last = max([row["step"] for row in every] + [2])
     ends = min(values) / 2, max(values) * 2
     key = [Key("line", "c1", "a certified graph: it has one fixed point")]
     if not all(curve.certified for curve in dynamics.curves):
         key.append(Key("dashes", "c2", "an uncertified graph"))
     key.append(Key("dashes", "ink", f"ε = {dynamics.tol:g}, where the paper's loop stops"))
-    return [
-        Figure(
-            id=f"convergence-{run}",
-            title="How the states of the reservoir converge",
-            caption=_dynamics_caption(dynamics, data.data.n_graphs),
-            panels=[
-                Panel(
-                    f"convergence-{run}-{layer}",
-                    convergence(own, dynamics.tol, ends, last),
-                    f"layer {layer}",
-                )
-                for layer, own in sorted(rows.items())
-                if own
-            ],
-            table=_layers(dynamics),
-            key=key,
-            open=True,
-        )
-    ]
-
-
-def _layers(dynamics: ReservoirDynamics) -> Table:
-    rows = [
-        [
-            str(one.layer), significant(one.spectral_radius), significant(one.effective),
-            significant(one.absolute_radius), significant(one.norm),
-            f"{one.mean_iterations:.1f}", count(one.certified), count(one.uncertified),
-            count(one.unconverged),
-        ]
+    cells = [
+        {
+            "layer": str(one.layer), "ρ(W_H)": significant(one.spectral_radius),
+            "ρ(W_H) k": significant(one.effective), "ρ(|W_H|)": significant(one.absolute_radius),
+            "‖W_H‖": significant(one.norm), "mean iterations": f"{one.mean_iterations:.1f}",
+            "certified": count(one.certified), "uncertified": count(one.uncertified),
+            "not converged": count(one.unconverged),
+        }
         for one in dynamics.layers
     ]  # fmt: skip
-    head = [
-        "layer", "ρ(W_H)", "ρ(W_H) k", "ρ(|W_H|)", "‖W_H‖", "mean iterations", "certified",
-        "uncertified", "not converged",
-    ]  # fmt: skip
-    return Table(head, rows, note=f"k = {significant(dynamics.degree)}; numbers of graphs.")
+    charts = {i: convergence(own, dynamics.tol, ends, last) for i, own in rows.items() if own}
+    return Figure(
+        id=f"convergence-{run}",
+        title="How the states of the reservoir converge",
+        caption=_dynamics_caption(dynamics, n_graphs),
+        panels=[
+            Panel(f"convergence-{run}-{layer}", spec, f"layer {layer}")
+            for layer, spec in sorted(charts.items())
+        ],
+        table=Table.of(cells, note=f"k = {significant(dynamics.degree)}; numbers of graphs."),
+        key=key,
+        open=True,
+    )
 
 
 def _dynamics_caption(dynamics: ReservoirDynamics, total: int) -> str:

@@ -6,12 +6,14 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import msgspec
 import numpy as np
 
 from fdgnn.evaluation import paper
 from fdgnn.evaluation.record import BaselineScores, Evaluation, MetricScores, PublishedScore
-from fdgnn.html.figures import KINDS, Cell, Figure, Key, Panel, Part, Row, Section, Table, scores
+from fdgnn.html.figures import KINDS, Figure, Key, Panel, Part, Row, Section, Table, scores
 from fdgnn.html.report_data import ReportData
+from fdgnn.html.sections.selection import sign_of, words_of
 from fdgnn.html.subjects import Subject, is_ours
 from fdgnn.html.words import (
     NONE,
@@ -25,7 +27,6 @@ from fdgnn.html.words import (
     spread,
     times,
 )
-from fdgnn.metrics import OF_CLASSES, OF_NUMBERS
 from fdgnn.texts import listed
 
 _KIND_WORDS = {
@@ -70,64 +71,51 @@ class Result:
     scores: Sequence[MetricScores]
     baselines: Sequence[BaselineScores] = ()
     wl_ceiling: float | None = None
-    evaluation: Evaluation | None = None  # None of a target among several
     kind: str = "ours"
+    notes: Sequence[str] = ()
+    published: PublishedScore | None = None  # None of a target among several
 
     @property
     def first(self) -> MetricScores:
         """The scores by the metric that models are chosen by."""
         return self.scores[0]
 
-    @property
-    def published(self) -> PublishedScore | None:
-        """The published accuracy of the model."""
-        return None if self.evaluation is None else self.evaluation.published
-
 
 def results(subject: Subject) -> list[Result]:
     """Return all results of a subject: of a comparison each method, of several targets each."""
-    own = _unseen(subject)
-    found = [] if own is None else [own]
+    found = _unseen(subject)
+    in_training = ", in training" * len(found)
     datasets: set[str] = set()
     several = len({one.dataset for one in subject.evaluations}) > 1
     for evaluation in subject.evaluations:
         name = evaluation.model.title if subject.is_comparison else subject.name
         name = f"{name} on {evaluation.dataset}" if several else name
-        found += _evaluated(f"{name}, in training" if own else name, evaluation)
+        found += _evaluated(name + in_training, evaluation)
         if evaluation.dataset in datasets:  # baselines are those of the folds, once
             found[-1] = replace(found[-1], baselines=())
         datasets.add(evaluation.dataset)
     return found
 
 
-def _unseen(subject: Subject) -> Result | None:
+def _unseen(subject: Subject) -> list[Result]:
     """Return the scores of a model on graphs that it has not seen in training."""
     data = subject.data
     if data is None or data.predictions != "unseen" or not data.scores:
-        return None
+        return []
     chosen = subject.evaluation.protocol.scoring if subject.evaluation else ""
 
     def scored(known: Mapping[str, float]) -> list[MetricScores]:
         order = sorted(known, key=lambda name: name != chosen)
-        return [MetricScores(metric=n, words=_words(n), folds=[], mean=known[n]) for n in order]
+        return [MetricScores(metric=n, words=words_of(n), folds=[], mean=known[n]) for n in order]
 
-    title = f"always the {_constant(data)}"
-    return Result(
-        subject.name,
-        f"{plural(data.data.n_graphs, 'graph')} that the model has not seen in training",
-        scored(data.scores),
-        [BaselineScores(name="constant", title=title, scores=scored(data.baseline))],
-        data.data.wl_ceiling,
-    )
+    title, how = f"always the {_constant(data)}", "that the model has not seen in training"
+    baseline = BaselineScores(name="constant", title=title, scores=scored(data.baseline))
+    how = f"{plural(data.data.n_graphs, 'graph')} {how}"
+    return [Result(subject.name, how, scored(data.scores), [baseline], data.data.wl_ceiling)]
 
 
 def _constant(data: ReportData) -> str:
     return "mean target" if data.task == "regression" else "majority class"
-
-
-def _words(metric: str) -> str:
-    known = (OF_CLASSES | OF_NUMBERS).get(metric)
-    return metric if known is None else known.words
 
 
 def _evaluated(name: str, evaluation: Evaluation) -> list[Result]:
@@ -137,23 +125,18 @@ def _evaluated(name: str, evaluation: Evaluation) -> list[Result]:
     n = plural(len(evaluation.folds), "outer fold")
     how = f"{nested}cross-validation, mean of {n}, {evaluation.protocol.split}"
     each = [
-        Result(f"{name}, {t.name}", how, t.scores, t.baselines, t.wl_ceiling, kind=kind)
-        for t in targets
+        Result(f"{name}, {t.name}", how, t.scores, t.baselines, t.wl_ceiling, kind) for t in targets
     ]
-    if len(targets) <= 1:
-        own = each[0] if each else Result(name, how, [], kind=kind)
-        return [replace(own, name=name, evaluation=evaluation)]
-    mean = [
-        BaselineScores(
-            name=b.name,
-            title=b.title,
-            scores=[s for m in evaluation.metrics if (s := evaluation.baseline(b.name, m.metric))],
-        )
-        for b in targets[0].baselines
-    ]
-    title = f"{name}, mean of {len(targets)} targets"
-    whole = Result(title, how, evaluation.metrics, mean, evaluation=evaluation, kind=kind)
-    return [whole, *each]
+    whole = replace(each[0], name=name) if each else Result(name, how, [], kind=kind)
+    if len(targets) > 1:
+        metrics, title = evaluation.metrics, f"{name}, mean of {len(targets)} targets"
+        means = []
+        for b in targets[0].baselines:
+            own = [evaluation.baseline(b.name, m.metric) for m in metrics]
+            means.append(msgspec.structs.replace(b, scores=[s for s in own if s is not None]))
+        whole = Result(title, how, metrics, means, kind=kind)
+    whole = replace(whole, notes=evaluation.notes, published=evaluation.published)
+    return [whole, *(each if len(targets) > 1 else ())]
 
 
 # ---------------------------------------------------------------------- cards
@@ -167,19 +150,35 @@ def _card(subject: Subject) -> dict[str, str]:
     """
     scored = [one for one in results(subject) if one.scores]
     found = next((one for one in scored if one.kind == "ours"), scored[0] if scored else None)
-    card = {"name": subject.name, "spread": "", "warning": _seen(subject), "command": ""}
+    data, evaluation, command = subject.data, subject.evaluation, subject.command or ""
+    card = {"name": subject.name, "value": NONE, "spread": "", "command": ""}
+    card["warning"] = _seen(subject)
+    if found is None and evaluation is not None and evaluation.status != "finished":
+        on = "To continue:" if command else "The command that started it continues it."
+        note = f"{evaluation.reason or ''} {on if evaluation.status == 'unfinished' else ''}"
+        return {**card, "how": evaluation.status, "note": note.strip(), "command": command,
+                "warning": ""}  # fmt: skip
     if found is None:
-        return card | _without_score(subject)
-    first, evaluation = found.first, found.evaluation
+        note = " ".join(subject.notes) or "Name some data to see what it does there."
+        if data is not None and not data.scores:
+            note = "These graphs have no known targets to compare with."
+        return card | {"how": "the score on unseen graphs is not known", "note": note}
+    first, theirs = found.first, found.published
     known = [(b.title, b.by(first.metric)) for b in found.baselines]
     notes = [f"{title}: {_with_unit(own)}" for title, own in known if own is not None]
-    notes.append(_verdict(first, found))
-    unseen = subject.data is not None and subject.data.predictions == "unseen"
-    if unseen and subject.evaluation and subject.evaluation.metrics:
-        trained = subject.evaluation.metrics[0]
-        how = f"nested cross-validation, {subject.evaluation.protocol.split}"
+    if theirs is not None and first.mean is not None and first.metric == "accuracy":
+        std, points = 100 * (theirs.std or 0.0), 100 * (first.mean - theirs.mean)
+        far = (
+            f"{abs(points):.1f} points {'above' if points > 0 else 'below'} the published "
+            f"{percent(theirs.mean)}, more than its standard deviation of {std:.1f}"
+        )
+        near = f"Within one standard deviation of the published {percent(theirs.mean)}"
+        notes.append(near if abs(points) <= std else far)
+    if data is not None and data.predictions == "unseen" and evaluation and evaluation.metrics:
+        trained = evaluation.metrics[0]
+        how = f"nested cross-validation, {evaluation.protocol.split}"
         notes.append(f"In training, by {how}: {trained.words} {_with_unit(trained)}.")
-    notes += [*(evaluation.notes if evaluation else ()), *subject.notes]
+    notes += [*found.notes, *subject.notes]
     how = f"{first.words}, {found.how}"
     if subject.is_comparison:
         how += f", {found.name}, one of {len(subject.evaluations)} methods"
@@ -196,47 +195,19 @@ def _with_unit(one: MetricScores) -> str:
     return f"{spread(one.metric, one.mean, one.std)}{unit}"
 
 
-def _verdict(first: MetricScores, found: Result) -> str:
-    """Compare a mean with the published one, in points and in standard deviations."""
-    theirs = found.published
-    if theirs is None or first.mean is None or first.metric != "accuracy":
-        return ""
-    std, points = 100 * (theirs.std or 0.0), 100 * (first.mean - theirs.mean)
-    if abs(points) <= std:
-        return f"Within one standard deviation of the published {percent(theirs.mean)}."
-    return (
-        f"{abs(points):.1f} points {'above' if points > 0 else 'below'} the published "
-        f"{percent(theirs.mean)}, more than its standard deviation of {std:.1f}."
-    )
-
-
 def _seen(subject: Subject) -> str:
     """Return scores on graphs that may be training graphs, with a warning."""
     data = subject.data
     if data is None or data.predictions != "seen" or not data.scores:
         return ""
     shown = [
-        f"{_words(n)} {score(n, v)} ({_constant(data)}: {score(n, data.baseline.get(n))})"
+        f"{words_of(n)} {score(n, v)} ({_constant(data)}: {score(n, data.baseline.get(n))})"
         for n, v in data.scores.items()
     ]
     return (
         f"On the graphs below: {listed(shown[:2])}. The model may have seen them in training: "
         "expect less on others."
     )
-
-
-def _without_score(subject: Subject) -> dict[str, str]:
-    """Return the card of what is not finished or was never scored."""
-    evaluation, command = subject.evaluation, subject.command or ""
-    if evaluation is not None and evaluation.status != "finished":
-        on = "To continue:" if command else "The command that started it continues it."
-        note = f"{evaluation.reason or ''} {on if evaluation.status == 'unfinished' else ''}"
-        how = evaluation.status
-        return {"value": NONE, "how": how, "note": note.strip(), "command": command, "warning": ""}
-    note = " ".join(subject.notes) or "Name some data to see what it does there."
-    if subject.data is not None and not subject.data.scores:
-        note = "These graphs have no known targets to compare with."
-    return {"value": NONE, "how": "the score on unseen graphs is not known", "note": note}
 
 
 # ---------------------------------------------------------------------- scores
@@ -270,25 +241,9 @@ def _rows(one: Result) -> list[Row]:
     """Return the marks of one result: folds, mean and spread, baselines, the published score."""
     first, theirs = one.first, one.published
     factor = 100 if is_share(first.metric) else 1
-    equal: dict[float, list[int]] = defaultdict(list)  # equal folds would hide each other
-    for i, value in enumerate(first.folds, start=1):
-        if value is not None and one.kind == "ours":
-            equal[value].append(i)
-    marks: list[tuple[str, float | None, float | None, str, int]] = [
-        ("fold", v, None, f"fold{'s' if len(n) > 1 else ''} {listed(n)}", len(n))
-        for v, n in equal.items()
-    ]
-    for baseline in one.baselines:
-        if (own := baseline.by(first.metric)) is not None:
-            what = "constant" if baseline.name == "constant" else "linear"
-            marks.append((what, own.mean, None, baseline.title, 1))
-    if theirs is not None and first.metric == "accuracy":
-        reference = theirs.reference or ""
-        source = paper.REFERENCES.get(reference, reference) or "no source given"
-        marks.append(("published", theirs.mean, theirs.std, f"published, {source}", 1))
-    marks.append((one.kind, first.mean, first.std, one.how, 1))
-    rows = []
-    for what, mean, std, words, n in marks:
+    rows: list[Row] = []
+
+    def add(what: str, mean: float | None, std: float | None, words: str, n: int = 1) -> None:
         if mean is not None:
             ends = [factor * (mean + sign * (std or 0.0)) for sign in (-1, 0, 1)]
             low, value, high = (float(f"{end:.6g}") for end in ends)
@@ -296,6 +251,23 @@ def _rows(one: Result) -> list[Row]:
                 "row": one.name, "what": what, "value": value, "low": low, "high": high,
                 "words": words, "shown": spread(first.metric, mean, std), "folds": n,
             })  # fmt: skip
+
+    equal: dict[float, list[int]] = defaultdict(list)  # equal folds would hide each other
+    for i, fold in enumerate(first.folds, start=1):
+        if fold is not None and one.kind == "ours":
+            equal[fold].append(i)
+    for fold, numbers in equal.items():
+        several = "s" if len(numbers) > 1 else ""
+        add("fold", fold, None, f"fold{several} {listed(numbers)}", len(numbers))
+    for baseline in one.baselines:
+        if (own := baseline.by(first.metric)) is not None:
+            add("constant" if baseline.name == "constant" else "linear", own.mean, None,
+                baseline.title)  # fmt: skip
+    if theirs is not None and first.metric == "accuracy":
+        reference = theirs.reference or ""
+        source = paper.REFERENCES.get(reference, reference) or "no source given"
+        add("published", theirs.mean, theirs.std, f"published, {source}")
+    add(one.kind, first.mean, first.std, one.how)
     return rows
 
 
@@ -322,44 +294,41 @@ def _table(found: Sequence[Result]) -> Table:
     metrics = {each.metric: each.words for one in found for each in one.scores}
     n_folds = max(len(one.first.folds) for one in found)
     first = found[0].first.metric
-    rows: list[list[Cell]] = []
+    rows: list[list[str]] = []
+    ours = []
     for one in found:
-        kind = "ours" if one.kind == "ours" else ""
-        named = [(one.name, one.scores, kind)]
-        named += [(f"{one.name}: {b.title}", b.scores, "") for b in one.baselines]
+        if one.kind == "ours":
+            ours.append(len(rows))
+        named = [(one.name, one.scores)]
+        named += [(f"{one.name}: {b.title}", b.scores) for b in one.baselines]
         if one.published is not None:
-            theirs = MetricScores(
-                metric="accuracy", words="", folds=[], mean=one.published.mean,
-                std=one.published.std,
-            )  # fmt: skip
-            named.append((f"{one.name}: published", [theirs], ""))
-        for name, known, look in named:
+            mean, std = one.published.mean, one.published.std
+            theirs = MetricScores(metric="accuracy", words="", folds=[], mean=mean, std=std)
+            named.append((f"{one.name}: published", [theirs]))
+        for name, known in named:
             own = {each.metric: each for each in known}
             cells = [spread(m, own[m].mean, own[m].std) if m in own else NONE for m in metrics]
             folds = own[first].folds if first in own else []
             cells += [spread(first, value) for value in folds] + [NONE] * (n_folds - len(folds))
-            rows.append([(text, look) for text in [name, *cells]])
+            rows.append([name, *cells])
     heads = [f"{words}, %" if is_share(metric) else words for metric, words in metrics.items()]
-    return Table(
-        ["model", *heads, *(f"fold {i + 1}" for i in range(n_folds))],
-        rows,
-        note="Mean ± standard deviation over the outer folds.",
-    )
+    heads = ["model", *heads, *(f"fold {i + 1}" for i in range(n_folds))]
+    note = "Mean ± standard deviation over the outer folds."
+    return Table(heads, rows, note=note, ours=ours)
 
 
 # ---------------------------------------------------------------------- of one subject
 
 
 def _own_figures(run: int, subject: Subject) -> list[Figure]:
-    figures, evaluation = [], subject.evaluation
-    if subject.is_comparison:
-        by_dataset: dict[str, list[Evaluation]] = defaultdict(list)
-        for one in subject.evaluations:
-            by_dataset[one.dataset].append(one)
-        figures = [
-            _methods(f"methods-{run}-{i}", dataset, own)
-            for i, (dataset, own) in enumerate(by_dataset.items())
-        ]
+    by_dataset: dict[str, list[Evaluation]] = defaultdict(list)
+    for one in subject.evaluations if subject.is_comparison else ():
+        by_dataset[one.dataset].append(one)
+    figures = [
+        _methods(f"methods-{run}-{i}", dataset, own)
+        for i, (dataset, own) in enumerate(by_dataset.items())
+    ]
+    evaluation = subject.evaluation
     known = None if evaluation is None else paper.DATASETS.get(evaluation.dataset)
     if evaluation is not None and known is not None and known.n_graphs == evaluation.n_graphs:
         own = evaluation.by("accuracy")
@@ -372,25 +341,26 @@ def _methods(id_: str, dataset: str, found: Sequence[Evaluation]) -> Figure:
     """Return the costs of each method of a comparison, and its scores by fold."""
     ours = next((one for one in found if is_ours(one) and one.metrics), None)
     mine = None if ours is None else _mean([fold.train_seconds for fold in ours.folds])
-    rows: list[list[Cell]] = []
+    name, rows = ours.model.title if ours else "the first", []
     for one in found:
         first = one.metrics[0] if one.metrics else None
         own = _mean([fold.train_seconds for fold in one.folds])
-        cells = [
-            one.model.title,
-            one.status + (f": {one.reason}" if one.reason else ""),
-            NONE if first is None else f"{_with_unit(first)} ({len(one.folds)} folds)",
-            _paired(one, ours),
-            duration(own),
-            duration(_mean([fold.test_seconds for fold in one.folds])),
-            duration(one.times.selection),
-            times(own / mine) if mine and own and one is not ours else NONE,
-            count(one.model.n_parameters),
-            NONE if one.peak_mb is None else f"{significant(one.peak_mb)} MB",
-        ]
-        look = "ours" if is_ours(one) else ""
-        rows.append([(text, look) for text in cells])
-    name = ours.model.title if ours else "the first"
+        score = NONE if first is None else f"{_with_unit(first)} ({len(one.folds)} folds)"
+        row = {
+            "method": one.model.title,
+            "state": one.status + (f": {one.reason}" if one.reason else ""),
+            found[0].metric: score,
+            f"{name} better, equal, worse": _paired(one, ours),
+            "training": duration(own),
+            "test": duration(_mean([fold.test_seconds for fold in one.folds])),
+            "selection": duration(one.times.selection),
+            f"times {name}'s training": times(own / mine)
+            if mine and own and one is not ours
+            else NONE,
+            "weights": count(one.model.n_parameters),
+            "memory": NONE if one.peak_mb is None else f"{significant(one.peak_mb)} MB",
+        }
+        rows.append(row)
     unfinished = Counter(one.status for one in found if one.status != "finished")
     text = (
         f"All methods were tested on the same folds. {_better(found, ours)}Times are means over "
@@ -399,22 +369,9 @@ def _methods(id_: str, dataset: str, found: Sequence[Evaluation]) -> Figure:
     if unfinished:
         each = [f"{plural(n, 'method')} {status}" for status, n in unfinished.items()]
         text += f" Not finished: {listed(each)}; the table has the reasons."
-    heads = [
-        "method", "state", found[0].metric, f"{name} better, equal, worse", "training", "test",
-        "selection", f"times {name}'s training", "weights", "memory",
-    ]  # fmt: skip
-    return Figure(
-        id=id_,
-        title=f"Methods on {dataset}",
-        caption=text,
-        table=Table(heads, rows, n_words=2).without_empty(),
-        open=True,
-    )
-
-
-def _sign(metric: str) -> int:
-    """Return 1 if a higher score is better, else -1."""
-    return -1 if metric in ("log_loss", "rmse", "mae") else 1
+    marked = [i for i, one in enumerate(found) if is_ours(one)]
+    table = Table.of(rows, n_words=2, ours=marked).without_empty()
+    return Figure(id=id_, title=f"Methods on {dataset}", caption=text, table=table, open=True)
 
 
 def _better(found: Sequence[Evaluation], ours: Evaluation | None) -> str:
@@ -422,7 +379,7 @@ def _better(found: Sequence[Evaluation], ours: Evaluation | None) -> str:
     others = [one for one in found if not is_ours(one) and one.score is not None]
     if ours is None or ours.score is None or not others:
         return ""
-    sign = _sign(ours.metrics[0].metric)
+    sign = sign_of(ours.metrics[0].metric)
     better = [
         one.model.title for one in others if one.score and sign * (one.score - ours.score) > 0
     ]
@@ -441,14 +398,12 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 def _paired(one: Evaluation, ours: Evaluation | None) -> str:
     """Return on how many folds ours is better than, equal to, and worse than another method."""
-    if ours is None or one is ours or not one.metrics:
-        return NONE
-    first = ours.metrics[0]
-    other = one.by(first.metric)
-    if other is None or len(other.folds) != len(first.folds):
+    first = ours.metrics[0] if ours is not None and one is not ours else None
+    other = None if first is None else one.by(first.metric)
+    if first is None or other is None or len(other.folds) != len(first.folds):
         return NONE
     gaps = [
-        _sign(first.metric) * (a - b)
+        sign_of(first.metric) * (a - b)
         for a, b in zip(first.folds, other.folds, strict=True)
         if a is not None and b is not None
     ]
@@ -460,21 +415,20 @@ def _published_rows(id_: str, evaluation: Evaluation, own: MetricScores) -> Figu
     """Return the rows of the paper's Table 1 for a dataset, and ours among them."""
     dataset, mean = evaluation.dataset, 100 * (own.mean or 0.0)
     known = {model: cells[dataset] for model, cells in paper.ACCURACY.items() if dataset in cells}
-    mine = spread("accuracy", own.mean, own.std)
-    ours: list[Cell] = [(text, "ours") for text in (evaluation.model.title, "this report", mine)]
-    rows: list[tuple[float, list[Cell]]] = [(mean, ours)]
+    mine = [evaluation.model.title, "this report", spread("accuracy", own.mean, own.std)]
+    rows = [(mean, mine)]
     for model, one in known.items():
-        std = None if one.std is None else one.std / 100
-        shown = spread("accuracy", one.mean / 100, std)
+        shown = spread("accuracy", one.mean / 100, None if one.std is None else one.std / 100)
         rows.append((one.mean, [model, paper.REFERENCES[one.reference], shown]))
+    rows.sort(key=lambda row: -row[0])
+    cells = [row for _, row in rows]
     others = [one.mean for model, one in known.items() if not model.startswith("FDGNN")]
     better = sum(theirs > mean for theirs in others)
-    rows.sort(key=lambda row: -row[0])
     return Figure(
         id=id_,
         title="Among published results (the paper's Table 1)",
         caption=f"{better} of {len(others)} other published models have a higher mean accuracy on "
         f"{dataset}. The rows come from works with different protocols, so small differences mean "
         "nothing.",
-        table=Table(["model", "from", "accuracy, %"], [cells for _, cells in rows], n_words=2),
+        table=Table(["model", "from", "accuracy, %"], cells, n_words=2, ours=[cells.index(mine)]),
     )

@@ -85,19 +85,17 @@ def _lead(evaluation: Evaluation) -> str:
     outer = (
         " Each outer fold makes its own choice, by validation on the graphs of the other folds "
         "alone: the test graphs play no part in it."
-    )
-    outer = outer if evaluation.folds else ""
+    ) * bool(evaluation.folds)
     name = evaluation.protocol.scoring
-    scoring = (OF_CLASSES | OF_NUMBERS).get(name)
-    words = name if scoring is None else scoring.words
     if not evaluation.base_models:
         n = evaluation.protocol.n_configurations
-        best = f"Of {plural(n, 'configuration')}, the best by {words} is selected." if n > 1 else ""
-        return f"{best}{outer}".strip()
+        best = f"Of {plural(n, 'configuration')}, the best by {words_of(name)} is selected."
+        return f"{best if n > 1 else ''}{outer}".strip()
+    scoring = (OF_CLASSES | OF_NUMBERS).get(name)
     ranking = scoring is not None and ranks(scoring.metric)
     error = "number of pairs in the wrong order" if ranking else "squared error"
-    by_error = evaluation.protocol.scoring == "accuracy"  # `fdgnn.fitting`
-    chosen = "smallest squared error" if by_error else f"best {words}"
+    # Accuracy is replaced in `fdgnn.fitting`.
+    chosen = "smallest squared error" if name == "accuracy" else f"best {words_of(name)}"
     return (
         f"Each base model has the regularization strength (alpha) with the {chosen} on the "
         "validation graphs. Outputs are averaged over all base models except those whose "
@@ -106,71 +104,74 @@ def _lead(evaluation: Evaluation) -> str:
     )
 
 
+def words_of(metric: str) -> str:
+    """Return a metric as people write it."""
+    known = (OF_CLASSES | OF_NUMBERS).get(metric)
+    return metric if known is None else known.words
+
+
+def sign_of(metric: str) -> int:
+    """Return 1 if a higher score is better, else -1."""
+    return -1 if metric in ("log_loss", "rmse", "mae") else 1
+
+
 # ---------------------------------------------------------------------- the search
 
 
 def _search(run: int, evaluation: Evaluation) -> Figure:
     """Draw validation scores against each hyperparameter that was varied."""
-    metric, tried = evaluation.protocol.scoring, evaluation.tried
+    metric, table = evaluation.protocol.scoring, f"search-{run}"
     chosen = Counter(_identity(fold.configuration) for fold in evaluation.folds)
     factor, words = (100, f"{metric}, %") if is_share(metric) else (1, metric)
     rows: list[Row] = []
-    for number, one in enumerate(tried, start=1):
+    for number, one in enumerate(evaluation.tried, start=1):
         mean, n = sum(one.scores) / len(one.scores), chosen[_identity(one.configuration)]
-        rows.append(
-            {
-                "c": number,
-                "words": f"number {number}",
-                "mean": factor * mean,
-                "low": factor * min(one.scores),
-                "high": factor * max(one.scores),
-                "shown": score(metric, mean),
-                "span": f"{score(metric, min(one.scores))} to {score(metric, max(one.scores))}",
-                "chosen": n,
-                "by": f"by {plural(n, 'outer fold')}" if n else "no",
-                "power": math.log10(one.alpha) if one.alpha > 0 else None,
-                "lambda_": power_of_ten(one.alpha),
-                **{name: v for name, v in one.configuration.items() if _is_number(v)},
-            }
-        )
-    ranked = sorted(rows, key=lambda row: -row["mean"])
+        low, high = min(one.scores), max(one.scores)
+        known = {name: one.configuration.get(name) for name in _SEARCHED}
+        rows.append({
+            "words": f"number {number}",
+            "mean": factor * mean,
+            "low": factor * low,
+            "high": factor * high,
+            "shown": score(metric, mean),
+            "span": f"{score(metric, low)} to {score(metric, high)}",
+            "chosen": n,
+            "by": f"by {plural(n, 'outer fold')}" if n else "no",
+            "power": math.log10(one.alpha) if one.alpha > 0 else None,
+            "lambda_": power_of_ten(one.alpha),
+            **{name: value for name, value in known.items() if isinstance(value, int | float)},
+        })  # fmt: skip
+    rows.sort(key=lambda row: -row["mean"])
     varied = [name for name in _SEARCHED if len({row.get(name) for row in rows}) > 1]
     axes = {name: _WORDS[name] for name in varied} | {"power": "alpha, powers of ten"}
-    table = f"search-{run}"
+    cells = [
+        {"configuration": row["words"]}
+        | {_letter(name): significant(row.get(name)) for name in varied}
+        | {"usual alpha": row["lambda_"], "mean": row["shown"], "worst and best": row["span"]}
+        | {"chosen": str(row["chosen"] or "")}
+        for row in rows
+    ]
+    note = "Best first; worst and best random initialization; chosen: by how many outer folds."
     return Figure(
         id=table,
         title="Validation scores over the search",
-        caption=_search_caption(evaluation, ranked, varied),
+        caption=_search_caption(evaluation, rows, varied),
         panels=[
-            Panel(f"{name}-{run}", search(table, name, words), title, [table])
+            Panel(f"{name}-{run}", search(table, name, words), title)
             for name, title in axes.items()
         ],
-        table=Table(
-            ["configuration", *map(_letter, varied), "usual alpha",
-             "mean", "worst and best", "chosen"],
-            [
-                [row["words"], *(significant(row.get(name)) for name in varied), row["lambda_"],
-                 row["shown"], row["span"], str(row["chosen"] or "")]
-                for row in ranked
-            ],
-            note="Best first; worst and best random initialization; chosen: by how many outer "
-            "folds.",
-        ),
+        table=Table.of(cells, note=note),
         key=[
             Key("circle", "c1", "a configuration, mean over its random initializations"),
             Key("line", "quiet", "its worst to its best random initialization"),
             Key("diamond", "c2", "chosen by at least one outer fold"),
         ],
-        data={table: ranked},
-    )  # fmt: skip
+        data={table: rows},
+    )
 
 
 def _letter(name: str) -> str:
     return _WORDS.get(name, name.replace("_", " ")).split(",")[0]
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _identity(configuration: Mapping[str, object]) -> str:
@@ -201,22 +202,22 @@ def _folds(run: int, evaluation: Evaluation) -> Figure:
     chosen = {n: {repr(fold.configuration.get(n)) for fold in evaluation.folds} for n in names}
     several = [n for n in chosen if len(chosen[n]) > 1 and n not in ("alpha", "random_state")]
     n_models = len(evaluation.model.base_models)
-    heads = ["graphs, training and test", *map(_letter, several)]
-    heads += ["alpha"] * any(fold.alphas for fold in evaluation.folds)
-    heads += ["base models averaged"] * (n_models > 1)
     rows = []
     for number, fold in enumerate(evaluation.folds, start=1):
-        cells = [str(number), f"{count(fold.n_train)}, {count(fold.n_test)}"]
-        for value in map(fold.configuration.get, several):
-            cells.append(significant(value) if isinstance(value, float) else plain(value))
-        if "alpha" in heads:
-            counts = Counter(fold.alphas)
-            shown = [f"{plain(alpha)}{SPACE}({counts[alpha]})" for alpha in sorted(counts)]
-            cells.append(", ".join(shown if len(fold.alphas) > 1 else map(plain, counts)))
-        cells += [f"{len(fold.kept)} of {n_models}"] * (n_models > 1)
-        stuck = NONE if fold.n_unconverged is None else count(fold.n_unconverged)
-        cells += [duration(fold.train_seconds), duration(fold.test_seconds), stuck]
-        rows.append(cells)
+        values = [(name, fold.configuration.get(name)) for name in several]
+        counts = Counter(fold.alphas)
+        alphas = [f"{plain(alpha)}{SPACE}({counts[alpha]})" for alpha in sorted(counts)]
+        row = {
+            "fold": str(number),
+            "graphs, training and test": f"{count(fold.n_train)}, {count(fold.n_test)}",
+            **{_letter(n): significant(v) if isinstance(v, float) else plain(v) for n, v in values},
+            "alpha": ", ".join(alphas if len(fold.alphas) > 1 else map(plain, counts)) or NONE,
+            "base models averaged": f"{len(fold.kept)} of {n_models}" if n_models > 1 else NONE,
+            "training": duration(fold.train_seconds),
+            "test": duration(fold.test_seconds),
+            "not converged": count(fold.n_unconverged),
+        }
+        rows.append(row)
     text = "" if evaluation.model.base_models else "The outer folds selected the same."
     if several:
         text = f"Folds differ in {listed(map(_letter, several))}: where they do, several "
@@ -229,7 +230,7 @@ def _folds(run: int, evaluation: Evaluation) -> Figure:
         id=f"chosen-{run}",
         title="What each outer fold selected",
         caption=text,
-        table=Table(["fold", *heads, "training", "test", "not converged"], rows).without_empty(),
+        table=Table.of(rows).without_empty(),
         open=True,
     )
 
@@ -237,33 +238,18 @@ def _folds(run: int, evaluation: Evaluation) -> Figure:
 def _base_models(run: int, evaluation: Evaluation | None, known: Sequence[BaseModelRow]) -> Figure:
     """Return the base models: what they are, how each does alone, how often it is averaged."""
     alone = {} if evaluation is None else {one.name: one for one in evaluation.base_models}
-    rows = {one.name: one for one in known}
-    n_folds = 0 if evaluation is None else len(evaluation.folds)
-    metric = evaluation.protocol.scoring if evaluation is not None else ""
-    cells = []
-    for name in dict.fromkeys([*alone, *rows]):
-        row, own = rows.get(name), alone.get(name)
-        many = row is not None and row.n_estimators > 1
-        own_cells = [
-            f"{name} \N{MULTIPLICATION SIGN} {row.n_estimators}" if many and row else name,
-            row.encoder if row else "not in the final model",
-            row.readout if row else NONE,
-            plain(row.alpha) if row else NONE,
-        ]
-        if own is not None:
-            kept = f"{own.n_kept} of {n_folds}"
-            own_cells += [score(metric, own.score), kept, duration(own.seconds)]
-        cells.append(own_cells + [NONE] * (3 if alone and own is None else 0))
-    heads = ["alone", "folds that average it", "time"] if alone else []
-    heads = ["base model", "encoder", "readout", "alpha", *heads]
-    caption = "The encoder and the readout of the model."
+    rows, table = {one.name: one for one in known}, []
+    heads, caption, metric = ["base model", "encoder", "readout", "alpha"], "", ""
     if len(rows) > 1:
         caption = "The outputs of all base models are averaged."
     if evaluation is not None and alone:
-        caption = "Outputs are averaged over base models."
-        sign = -1 if metric in ("rmse", "mae", "log_loss") else 1
-        models = evaluation.base_models
-        scored = [(sign * one.score, one) for one in models if one.score is not None]
+        heads += ["alone", "folds that average it", "time"]
+        metric, caption = evaluation.protocol.scoring, "Outputs are averaged over base models."
+        scored = [
+            (sign_of(metric) * one.score, one)
+            for one in evaluation.base_models
+            if one.score is not None
+        ]
         if scored:
             _, best = max(scored, key=lambda pair: pair[0])
             caption = (
@@ -271,11 +257,21 @@ def _base_models(run: int, evaluation: Evaluation | None, known: Sequence[BaseMo
                 f"the best alone, {best.name}, reaches {score(metric, best.score)}, but which one "
                 "that is, is not known before the test."
             )
+    for name in dict.fromkeys([*alone, *rows]):
+        row, own = rows.get(name), alone.get(name)
+        cells = [name, "not in the final model", NONE, NONE]
+        if row is not None:
+            often = f" \N{MULTIPLICATION SIGN} {row.n_estimators}" * (row.n_estimators > 1)
+            cells = [name + often, row.encoder, row.readout, plain(row.alpha)]
+        if own is not None and evaluation is not None:
+            kept = f"{own.n_kept} of {len(evaluation.folds)}"
+            cells += [score(metric, own.score), kept, duration(own.seconds)]
+        table.append(cells + [NONE] * (len(heads) - len(cells)))
     return Figure(
         id=f"base-models-{run}",
         title="Base models",
-        caption=caption,
-        table=Table(heads, cells, 3).without_empty(),
+        caption=caption or "The encoder and the readout of the model.",
+        table=Table(heads, table, 3).without_empty(),
         open=True,
     )
 
@@ -285,10 +281,32 @@ def _base_models(run: int, evaluation: Evaluation | None, known: Sequence[BaseMo
 
 def recipe(run: int, subject: Subject) -> Part:
     """Return settings, versions and the command that reproduce the numbers."""
-    named = {"Settings": _settings(subject), "Versions and machine": _machine(subject)}
+    settings, machine = dict(subject.settings), dict(subject.versions)
+    if subject.data is not None:
+        machine |= subject.data.versions | subject.data.machine
+    if subject.evaluations:
+        evaluation = subject.evaluations[0]
+        own = {} if subject.is_comparison else evaluation.model.parameters
+        settings = own | settings | {"data_hash": evaluation.data_hash}
+        protocol = {n: v for n, v in asdict(evaluation.protocol).items() if v is not None}
+        name = {"protocol: name": protocol.pop("name")}
+        settings |= {"n_graphs": evaluation.n_graphs} | name | protocol
+        machine |= evaluation.versions | evaluation.machine
+        times = {
+            "last start of the command": evaluation.times.total,
+            "selection, on one core": evaluation.times.selection,
+        }
+        machine |= {name: duration(time) for name, time in times.items() if time is not None}
+    elif subject.data is not None:
+        settings = subject.data.parameters | settings
     figures = []
+    named = {"Settings": settings, "Versions and machine": machine}
     for i, (title, values) in enumerate(named.items()):
-        rows = [[_WORDS.get(name, name.replace("_", " ")), plain(v)] for name, v in values.items()]
+        rows = [
+            [_WORDS.get(name, name.replace("_", " ")), plain(value)]
+            for name, value in values.items()
+            if value is not None and (i or value != "")
+        ]
         table = Table(["name", "value"], rows, n_words=2)
         if rows:
             figures.append(Figure(f"recipe-{run}-{i}", title, table=table, half=True, open=True))
@@ -296,35 +314,3 @@ def recipe(run: int, subject: Subject) -> Part:
     if subject.command is None and not subject.is_model_file:
         lead += " Its files do not record the command that made it."
     return Part(figures, lead=lead, command=subject.command or "")
-
-
-def _settings(subject: Subject) -> Mapping[str, object]:
-    found = dict(subject.settings)
-    evaluation = subject.evaluations[0] if subject.evaluations else None
-    if evaluation is not None:
-        protocol = {f"protocol: {n}" if n == "name" else n: v for n, v in
-                    asdict(evaluation.protocol).items() if v is not None}  # fmt: skip
-        own = {} if subject.is_comparison else evaluation.model.parameters
-        found |= {"data_hash": evaluation.data_hash, "n_graphs": evaluation.n_graphs}
-        found = own | found | protocol
-    elif subject.data is not None:
-        found = subject.data.parameters | found
-    return {name: value for name, value in found.items() if value not in ("", None)}
-
-
-def _machine(subject: Subject) -> Mapping[str, object]:
-    found = dict(subject.versions)
-    evaluation = subject.evaluations[0] if subject.evaluations else None
-    if subject.data is not None:
-        found |= subject.data.versions | subject.data.machine
-    if evaluation is not None:
-        found |= evaluation.versions | evaluation.machine
-        found |= {
-            "last start of the command": _time(evaluation.times.total),
-            "selection, on one core": _time(evaluation.times.selection),
-        }
-    return {name: value for name, value in found.items() if value is not None}
-
-
-def _time(seconds: float | None) -> str | None:
-    return None if seconds is None else duration(seconds)
