@@ -155,9 +155,9 @@ def test_a_planted_number_is_found(numbers):
 def test_scores_are_those_of_a_search_in_the_same_folds(table, tmp_path, scoring):
     evaluator = nested(table.graphs, table.y, False, model="wl", scoring=scoring)
     run = evaluate(evaluator, tmp_path / "run")
-    splitters = Split().splitters(N_FOLDS, classify=False, seed=0)
+    cv, _ = Split().splitters(N_FOLDS, evaluator.task.targets, seed=0)
     model = AutoGraphRegressor("wl", random_state=0, scoring=scoring)
-    search = FDGNNSearchCV(model, cv=splitters.inner, outer_cv=10, random_state=0)
+    search = FDGNNSearchCV(model, cv=cv, outer_cv=10, random_state=0)
     search.fit(table.graphs, table.y)
     folds = evaluator.task.folds
     np.testing.assert_array_equal(search.nested_folds_, folds)
@@ -578,6 +578,16 @@ def test_a_directory_with_other_files_is_rejected(folder, tmp_path):
     used = fdgnn("evaluate", folder, "--model", "auto", "--out", other)
     assert_one_clear_line(used, "not those of a run")
     assert [path.name for path in other.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("n_graphs", [8, 12, 30, 60])
+@pytest.mark.parametrize("kind", ["random", "group"])
+def test_outer_folds_of_evaluate_and_compare_are_the_same(n_graphs, kind):
+    """They differ in the number of inner folds only: 5 and 10."""
+    y = np.random.default_rng(0).normal(size=n_graphs)
+    split = Split() if kind == "random" else Split("group", np.arange(n_graphs) // 2, "lab")
+    five, ten = (split.nested(one_target(y, "regression"), 10, n_inner) for n_inner in (5, 10))
+    np.testing.assert_array_equal(five == TEST, ten == TEST)
 
 
 # ---------------------------------------------------------------------- what is rejected

@@ -26,7 +26,7 @@ from fdgnn.evaluation.molecules import (
 from fdgnn.evaluation.record import BaselineScores, MetricScores, TargetScores
 from fdgnn.evaluation.scores import Baseline, baseline_note, target_scores
 from fdgnn.evaluation.splits import duplicates_note
-from fdgnn.folds import TEST, Split
+from fdgnn.folds import TEST, Split, fold_rows
 from fdgnn.graphs import GraphBatch
 from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, Scoring, squared_error
 from fdgnn.selection.scoring import NestedPredictions
@@ -187,7 +187,8 @@ def test_scaffolds_are_held_out_together(table):
 ])  # fmt: skip
 def test_equal_times_are_on_one_side_of_every_cut(times, tested):
     split, y = Split("time", times, "year"), np.arange(len(times)) % 2
-    rows = split.splitters(3, True, 0).rows(one_target(y, "classification"), split.groups)
+    targets = one_target(y, "classification")
+    rows = fold_rows(*split.splitters(3, targets, 0), targets, split.groups, 0)
     assert len(rows) == tested + 1
     for row in rows:
         assert all(len(set(row[times == one])) == 1 for one in set(times))

@@ -33,7 +33,7 @@ from fdgnn import (
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
 from fdgnn.exceptions import ClassImbalanceWarning
 from fdgnn.fitting import FitTask, draw_features
-from fdgnn.folds import Splitters, choice_folds
+from fdgnn.folds import choice_folds, fold_rows
 from fdgnn.seeds import integer_seed, seed_sequence
 from fdgnn.targets import class_targets, read_targets
 from fdgnn.uncertainty import THRESHOLDS, best_threshold
@@ -285,12 +285,12 @@ def test_more_folds_than_groups_are_refused(rare):
 def test_there_are_no_more_inner_folds_than_groups_in_the_training_graphs():
     graphs, y = make_motif_graphs(60, random_state=3)
     targets, groups = class_targets(y, graphs), np.arange(60) % 3
-    rows = Splitters(3, LeaveOneGroupOut(), True, 0).rows(targets, groups)
+    rows = fold_rows(3, LeaveOneGroupOut(), targets, groups, seed=0)
     np.testing.assert_array_equal(rows.max(axis=1), [1, 1, 1, 2])  # the last row is of all graphs
     for row in rows:
         assert all(len(set(row[groups == group])) == 1 for group in range(3))
     with pytest.raises(ValueError, match="training graphs of one group only"):
-        Splitters(2, LeaveOneGroupOut(), True, 0).rows(targets, groups // 2)
+        fold_rows(2, LeaveOneGroupOut(), targets, groups // 2, seed=0)
 
 
 def test_a_rare_class_is_reported_by_a_search_once(rare):
@@ -388,10 +388,10 @@ def test_of_many_graphs_one_outer_fold_is_scored():
     groups = np.arange(60) // 6
     targets = read_targets(np.arange(60) % 2, make_random_graphs(60, random_state=0), True)
     for own in (None, groups):
-        whole = Splitters(3, 4, True, 0).rows(targets, own)
-        last = Splitters(3, LastFold(4), True, 0).rows(targets, own)
+        whole = fold_rows(3, 4, targets, own, seed=0)
+        last = fold_rows(3, LastFold(4), targets, own, seed=0)
         np.testing.assert_array_equal(last, whole[-2:])  # the last outer fold, and all graphs
-    in_time = Splitters(KFold(3), LastFold(TimeSeriesSplit(4)), True, 0).rows(targets)
+    in_time = fold_rows(KFold(3), LastFold(TimeSeriesSplit(4)), targets, seed=0)
     np.testing.assert_array_equal(np.flatnonzero(in_time[0] == -1), np.arange(48, 60))
 
 

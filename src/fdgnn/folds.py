@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from numbers import Integral
 from typing import Any, Literal
@@ -178,7 +178,15 @@ def outer_rows(outer: Any, inner: Any, y: Any, groups: Array | None = None) -> l
     """Make one row for each split of the outer splitter: inner folds, and what is tested."""
     splits = list(outer.split(np.zeros(len(y)), y, groups))
     if groups is not None:
-        inner = _possible_folds(inner, min(len(np.unique(groups[train])) for train, _ in splits))
+        n_groups = min(len(np.unique(groups[train])) for train, _ in splits)
+        if n_groups < 2:
+            raise ValueError(
+                "an outer fold leaves training graphs of one group only, so no inner fold can be "
+                "held out; use fewer folds, smaller groups or another split"
+            )
+        if getattr(inner, "n_splits", 0) > n_groups:
+            inner = copy.copy(inner)
+            inner.n_splits = n_groups
     rows = []
     for train, test in splits:
         row = np.full(len(y), UNUSED)
@@ -186,20 +194,6 @@ def outer_rows(outer: Any, inner: Any, y: Any, groups: Array | None = None) -> l
         row[train] = held_out_once(inner, y[train], None if groups is None else groups[train])
         rows.append(row)
     return rows
-
-
-def _possible_folds(inner: Any, n_groups: int) -> Any:
-    """Return the inner splitter, with fewer folds if an outer fold leaves only so many groups."""
-    if getattr(inner, "n_splits", 0) <= n_groups:
-        return inner
-    if n_groups < 2:
-        raise ValueError(
-            "an outer fold leaves training graphs of one group only, so no inner fold can be held "
-            "out; use fewer folds, smaller groups or another split"
-        )
-    fewer = copy.copy(inner)
-    fewer.n_splits = n_groups
-    return fewer
 
 
 def held_out_once(cv: Any, y: Any, groups: Array | None = None) -> Folds:
@@ -259,85 +253,82 @@ class TimeSpans:
         starts = np.flatnonzero(groups[1:] != groups[:-1]) + 1  # of times after the first
         if self.forward:
             starts = starts[1:]  # two times at least to train on, so that one can be held out
-        bounds = [0, *_nearest(starts, len(X), self.n + self.forward), len(X)]
-        spans = [every[a:b] for a, b in itertools.pairwise(bounds)]
+        # About equal parts, cut at some of the places that are allowed.
+        n_parts = self.n + self.forward
+        ideal = np.arange(1, n_parts) * len(X) / n_parts
+        cuts = {int(starts[np.abs(starts - place).argmin()]) for place in ideal if len(starts)}
+        spans = [every[a:b] for a, b in itertools.pairwise([0, *sorted(cuts), len(X)])]
         if self.forward:
             return [(every[: span[0]], span) for span in spans[1:]]
         return [(np.setdiff1d(every, span), span) for span in spans]
 
 
-def _nearest(starts: Array, n: int, n_parts: int) -> list[int]:
-    """Cut n graphs into parts of about equal size, at some of the places that are allowed."""
-    ideal = np.arange(1, n_parts) * n / n_parts
-    chosen = {int(starts[np.abs(starts - place).argmin()]) for place in ideal if len(starts)}
-    return sorted(chosen)
+def fold_rows(
+    inner: Any, outer: Any, targets: Targets, groups: Array | None = None, seed: Any = None
+) -> Folds:
+    """Return rows as in `FitTask`: one for each outer fold, and one of all graphs.
 
-
-@dataclass(frozen=True)
-class Splitters:
-    """Inner splits, to select models, and outer splits, to score the selected model.
-
-    Attributes
+    Parameters
     ----------
     inner, outer : int, splitter or None
         Numbers of folds, or scikit-learn's splitters; if `outer` is None, nothing is scored.
-    classify : bool
-        Whether folds are stratified by class, as far as possible.
+    targets : Targets
+        Folds are stratified by class, as far as possible.
+    groups : (n,), optional
     seed : int or None
     """
+    from sklearn.model_selection import check_cv  # slow to import
 
-    inner: Any
-    outer: Any
-    classify: bool
-    seed: Any
+    if groups is not None:  # which stay together, so there are no more folds than groups
+        n_groups = len(np.unique(groups))
+        for name, folds in (("outer_cv", outer), ("cv", inner)):
+            if isinstance(folds, Integral) and int(folds) > n_groups:
+                raise ValueError(
+                    f"{name}={folds}: there are {n_groups} groups, and graphs of one group are "
+                    "held out together; give fewer folds, or smaller groups"
+                )
+            if isinstance(folds, Integral):  # inner folds have what an outer one leaves
+                n_groups -= -(-n_groups // int(folds))
+    several = len(targets.names) > 1
+    y = targets if several else targets.values[:, 0]
+    inner = _splitter(inner, 1, targets, groups, seed)
+    inner = check_cv(inner, None if several else y, classifier=targets.classify)
+    rows = [held_out_once(inner, y, groups)]
+    if outer is not None:
+        outer = _splitter(outer, 0, targets, groups, seed)
+        rows = [*outer_rows(outer, inner, y, groups), *rows]
+    for row in rows if several else ():
+        for t, name in enumerate(targets.names):
+            if len(np.unique(row[targets.known[:, t] & (row >= 0)])) < 2:
+                raise ValueError(
+                    f"target {name!r} is known in too few graphs to be in two folds; leave it "
+                    "out, or choose fewer folds or another split"
+                )
+    return np.array(rows)
 
-    def rows(self, targets: Targets, groups: Array | None = None) -> Folds:
-        """Return rows as in `FitTask`: one for each outer fold, and one of all graphs."""
-        from sklearn.model_selection import check_cv  # slow to import
 
-        if groups is not None:  # which stay together, so there are no more folds than groups
-            n_groups = len(np.unique(groups))
-            for name, folds in (("outer_cv", self.outer), ("cv", self.inner)):
-                if isinstance(folds, Integral) and int(folds) > n_groups:
-                    raise ValueError(
-                        f"{name}={folds}: there are {n_groups} groups, and graphs of one group are "
-                        "held out together; give fewer folds, or smaller groups"
-                    )
-                if isinstance(folds, Integral):  # inner folds have what an outer one leaves
-                    n_groups -= -(-n_groups // int(folds))
-        several = len(targets.names) > 1
-        y = targets if several else targets.values[:, 0]
-        inner = self._splitter(self.inner, 1, several, groups)
-        inner = check_cv(inner, None if several else y, classifier=self.classify)
-        rows = [held_out_once(inner, y, groups)]
-        if self.outer is not None:
-            outer = self._splitter(self.outer, 0, several, groups)
-            rows = [*outer_rows(outer, inner, y, groups), *rows]
-        if several:
-            check_folds(targets, np.array(rows))
-        return np.array(rows)
+def _splitter(
+    given: Any, stream: int, targets: Targets, groups: Array | None, given_seed: Any
+) -> Any:
+    """Return the splitter for a number of folds, or the one that is given."""
+    from sklearn import model_selection  # slow to import
 
-    def _splitter(self, given: Any, stream: int, several: bool, groups: Array | None) -> Any:
-        """Return the splitter for a number of folds, or the one that is given."""
-        from sklearn import model_selection  # slow to import
-
-        if isinstance(given, LastFold):
-            return LastFold(self._splitter(given.of, stream, several, groups))
-        if not isinstance(given, Integral):
-            return given
-        n_folds, seed = int(given), integer_seed(seed_sequence(self.seed), stream)
-        stratify = self.classify and not several
-        if groups is not None:
-            of_groups = model_selection.GroupKFold
-            if stratify:
-                of_groups = model_selection.StratifiedGroupKFold
-            return of_groups(n_folds, shuffle=True, random_state=seed)
-        if several:
-            return BalancedKFold(n_folds, seed)
-        if stream:  # inner folds are in the order of the graphs
-            return n_folds
-        kind = model_selection.StratifiedKFold if stratify else model_selection.KFold
-        return kind(n_folds, shuffle=True, random_state=seed)
+    if isinstance(given, LastFold):
+        return LastFold(_splitter(given.of, stream, targets, groups, given_seed))
+    if not isinstance(given, Integral):
+        return given
+    n_folds, seed = int(given), integer_seed(seed_sequence(given_seed), stream)
+    several = len(targets.names) > 1
+    kind, of_groups = model_selection.KFold, model_selection.GroupKFold
+    if targets.classify and not several:
+        kind, of_groups = model_selection.StratifiedKFold, model_selection.StratifiedGroupKFold
+    if groups is not None:
+        return of_groups(n_folds, shuffle=True, random_state=seed)
+    if several:
+        return BalancedKFold(n_folds, seed)
+    if stream:  # inner folds are in the order of the graphs
+        return n_folds
+    return kind(n_folds, shuffle=True, random_state=seed)
 
 
 @dataclass(frozen=True)
@@ -352,22 +343,6 @@ class BalancedKFold:
         fold = balanced_folds(y, self.n_splits, seed_sequence(self.random_state))
         for f in range(fold.max() + 1):
             yield np.flatnonzero(fold != f), np.flatnonzero(fold == f)
-
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return the number of folds."""
-        return self.n_splits
-
-
-def check_folds(targets: Targets, folds: Folds) -> None:
-    """Raise ValueError unless every target is known in two folds of each row, at least."""
-    for row in folds:
-        for t, name in enumerate(targets.names):
-            found = np.unique(row[targets.known[:, t] & (row >= 0)])
-            if len(found) < 2:
-                raise ValueError(
-                    f"target {name!r} is known in too few graphs to be in two folds; leave it out, "
-                    "or choose fewer folds or another split"
-                )
 
 
 def check_groups(groups: Any, n: int, name: str = "group") -> Array:
@@ -390,7 +365,6 @@ LEAST_OF_SEVERAL = 4
 _LEAST_IN_TWO_FOLDS = 4  # graphs of an outer fold, of two, so that an inner one has two
 #: What a split by groups is called whose groups are Murcko scaffolds.
 SCAFFOLD = "scaffold"
-SplitKind = Literal["random", "group", "time"]
 
 
 @dataclass(frozen=True)
@@ -407,7 +381,7 @@ class Split:
         What people call it: "random", "scaffold", or the column that has groups or times.
     """
 
-    kind: SplitKind = "random"
+    kind: Literal["random", "group", "time"] = "random"
     by: Array | None = None
     name: str = "random"
 
@@ -415,10 +389,8 @@ class Split:
         """Return the order of graphs: by time in a split by time."""
         return np.arange(n) if self.kind != "time" else np.argsort(_times(self.by), kind="stable")
 
-    def splitters(
-        self, n_folds: int, classify: bool, seed: int, several: bool = False
-    ) -> Splitters:
-        """Make the splitters of nested cross-validation with `n_folds` inner and outer folds.
+    def splitters(self, n_folds: int, targets: Targets, seed: int) -> tuple[Any, Any]:
+        """Return inner and outer splitters of nested cross-validation with `n_folds` of each.
 
         In time, each outer fold is tested by what was trained on all before it, and inner folds
         are spans of time.
@@ -426,12 +398,11 @@ class Split:
         from sklearn.model_selection import KFold, StratifiedKFold  # slow to import
 
         if self.kind == "time":
-            return Splitters(TimeSpans(n_folds), TimeSpans(n_folds, forward=True), classify, seed)
-        if self.kind == "group" or several:
-            return Splitters(n_folds, n_folds, classify, seed)
-        kind = StratifiedKFold if classify else KFold
-        shuffled = kind(n_folds, shuffle=True, random_state=seed)  # files are often sorted
-        return Splitters(shuffled, n_folds, classify, seed)
+            return TimeSpans(n_folds), TimeSpans(n_folds, forward=True)
+        if self.kind == "group" or len(targets.names) > 1:
+            return n_folds, n_folds
+        kind = StratifiedKFold if targets.classify else KFold
+        return kind(n_folds, shuffle=True, random_state=seed), n_folds  # files are often sorted
 
     def n_folds(self, n_graphs: int, most: int) -> int:
         """Return the number of nested folds that the groups allow, at most so many."""
@@ -455,11 +426,10 @@ class Split:
         """
         if self.kind == "time":
             raise ValueError("in time not every graph can be held out; choose another split")
-        n, classify, several = len(targets), targets.classify, len(targets.names) > 1
-        y = targets.of_target(0)
-        if several:
+        n, y = len(targets), targets.of_target(0)
+        if len(targets.names) > 1:
             targets.check_learnable(LEAST_OF_SEVERAL)
-        elif not classify:
+        elif not targets.classify:
             if len(np.unique(y)) < 2:
                 raise ValueError("the target has one value only; there is nothing to learn")
             if n < 2 * _LEAST_IN_TWO_FOLDS:
@@ -472,11 +442,11 @@ class Split:
             left = max(fewest - -(-fewest // n_outer), 2)
             return nested_folds(y, n_outer, min(n_inner, n_outer, left), seed)
         n_outer = self.n_folds(n, n_outer)
-        n_inner, groups = min(n_inner, n_outer), self.groups
+        groups = self.groups
         if groups is not None:
             groups = check_groups(groups, n, self.name)
-        splitters = self.splitters(n_inner, classify, seed, several=several)
-        return replace(splitters, outer=n_outer).rows(targets, groups)[:-1]
+        inner, _ = self.splitters(min(n_inner, n_outer), targets, seed)
+        return fold_rows(inner, n_outer, targets, groups, seed)[:-1]
 
     def of(self, some: Array) -> Split:
         """Return the split of some of the graphs, which keep their order."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from fdgnn.arrays import Array, Floats
 from fdgnn.exceptions import ClassImbalanceWarning, frames_of_libraries
-from fdgnn.targets import Targets, winning_class
+from fdgnn.targets import Target, Targets, winning_class
 from fdgnn.uncertainty import fit_slope, probabilities
 
 RARE = 0.1  # a class with a smaller share of the graphs is rare, unless all classes are
@@ -299,17 +299,24 @@ def rare_class(y: Array) -> tuple[str, float] | None:
     return str(classes[counts.argmin()]), float(counts.min() / counts.sum())
 
 
+def first_rare_class(targets: Targets) -> tuple[Target, str, float] | None:
+    """Return the first target with a rare class, its rarest class, and the share of that."""
+    for t, target in enumerate(targets.each if targets.classify else ()):
+        found = rare_class(targets.of_target(t))
+        if found is not None:
+            return target, *found
+    return None
+
+
 def warn_class_imbalance(targets: Targets, handled: bool = False) -> None:
     """Warn if models are chosen by ROC AUC instead of accuracy, because of class imbalance.
 
     The imbalance is `handled` if there is a threshold or a weight for it already.
     """
-    for t, name in enumerate(targets.names if targets.classify else ()):
-        found = rare_class(targets.of_target(t))
-        if found is None:
-            continue
-        label, share = found
-        of = f" of target {name!r}" if name else ""
+    found = first_rare_class(targets)
+    if found is not None:
+        target, label, share = found
+        of = f" of target {target.name!r}" if target.name else ""
         more = '; `threshold="f1"` or `class_weight="balanced"` predicts that class more often'
         warnings.warn(
             f"class {label}{of} has {100 * share:.1f} % of the graphs, so accuracy is not "
@@ -318,4 +325,3 @@ def warn_class_imbalance(targets: Targets, handled: bool = False) -> None:
             ClassImbalanceWarning,
             stacklevel=frames_of_libraries(),
         )
-        return

@@ -91,20 +91,15 @@ class TrainingOptions:
         from fdgnn.parameters import Number
         from fdgnn.uncertainty import THRESHOLDS
 
-        for name, value in (
-            ("search", None if self.search else False),
-            ("n_configurations", self.n_configurations),
+        for given, model, is_given in (
+            ("search=False", "paper", not self.search),
+            ("n_configurations", "paper", self.n_configurations is not None),
+            ("molecule_descriptors", "auto", self.molecule_descriptors != "fast"),
         ):
-            if value is not None and self.model != "paper":
-                given = f"{name}=False" if value is False else name
+            if is_given and self.model != model:
                 raise ValueError(
-                    f"`{given}` is for `model='paper'`; `model={self.model!r}` has no such choice"
+                    f"`{given}` is for `model={model!r}`; `model={self.model!r}` has no such choice"
                 )
-        if self.molecule_descriptors != "fast" and self.model != "auto":
-            raise ValueError(
-                f"`molecule_descriptors` is for `model='auto'`; `model={self.model!r}` has no such "
-                "choice"
-            )
         for name, value, rule in (
             ("n_configurations", self.n_configurations, Number(1, whole=True, optional=True)),
             ("search_on", self.search_on, Number(1, whole=True, optional=True)),

@@ -30,13 +30,12 @@ from fdgnn.folds import (
     LEAST_OF_SEVERAL,
     N_FOLDS,
     TEST,
-    Folds,
     LastFold,
     Split,
     possible_folds,
 )
 from fdgnn.graphs import GraphBatch
-from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, Scoring, rare_class
+from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, Scoring, first_rare_class
 from fdgnn.neighbors import as_text
 from fdgnn.options import TrainingOptions
 from fdgnn.selection.search import FDGNNSearchCV
@@ -87,44 +86,36 @@ def check_model(options: TrainingOptions) -> None:
 def new_search(targets: Targets, options: TrainingOptions, context: Context) -> FDGNNSearchCV:
     """Return a search; without one, cross-validation of a model with default parameters."""
     n_folds = _n_folds(targets, options.split)
-    several = len(targets.names) > 1
-    split = options.split.splitters(n_folds, targets.classify, options.seed, several)
-    outer = LastFold(split.outer) if len(targets) > MANY else split.outer
-    return _search(options, targets.classify, context, cv=split.inner, outer_cv=outer)
+    inner, outer = options.split.splitters(n_folds, targets, options.seed)
+    if len(targets) > MANY:
+        outer = LastFold(outer)
+    return _search(options, targets.classify, context, cv=inner, outer_cv=outer)
 
 
 def _search(
     options: TrainingOptions, classify: bool, context: Context, **folds: Any
 ) -> FDGNNSearchCV:
     """Return a search with these splitters, or for `evaluate_folds` without any."""
-    base = new_model(options, classify)
+    base, given = new_model(options, classify), options.settings
+    searched: dict[str, Any] = {}
+    if options.model == "paper" or given:
+        depth = base._depth_parameter.removeprefix("encoder__")
+        if not options.search:
+            searched |= {"depths": (getattr(base, depth),), "alphas": (1e-3,)}
+        if "alpha" in given:
+            searched["alphas"] = (given["alpha"],)
+        if depth in given:
+            searched["depths"] = (given[depth],)
+        left = {name: space for name, space in base._search_space.items() if name not in given}
+        if options.search and options.model == "paper" and left:
+            searched["n_configurations"] = options.n_configurations or N_CONFIGURATIONS
+            searched["param_distributions"] = left
+        else:
+            searched["configurations"] = [{"random_state": options.seed}]
     return FDGNNSearchCV(
         base, scoring=options.scoring, random_state=options.seed, n_jobs=context.n_jobs,
-        verbose=not context.quiet, work_dir=options.work_dir, **folds, **_searched(base, options),
+        verbose=not context.quiet, work_dir=options.work_dir, **folds, **searched,
     )  # fmt: skip
-
-
-def _searched(base: Any, options: TrainingOptions) -> dict[str, Any]:
-    """Return the parameters of a search, without those that are given."""
-    given = options.settings
-    found: dict[str, Any] = {}
-    if options.model != "paper" and not given:
-        return found
-    if "alpha" in given:
-        found["alphas"] = (given["alpha"],)
-    depth = base._depth_parameter.removeprefix("encoder__")
-    if depth in given:
-        found["depths"] = (given[depth],)
-    left = {name: space for name, space in base._search_space.items() if name not in given}
-    if options.search and options.model == "paper" and left:
-        return found | {
-            "n_configurations": options.n_configurations or N_CONFIGURATIONS,
-            "param_distributions": left,
-        }
-    found["configurations"] = [{"random_state": options.seed}]
-    if not options.search:
-        found = {"depths": (getattr(base, depth),), "alphas": (1e-3,)} | found
-    return found
 
 
 def sample_of(targets: Targets, n: int | None, seed: int) -> Ints | None:
@@ -142,23 +133,24 @@ def _n_folds(targets: Targets, split: Split) -> int:
     classify, several = targets.classify, len(targets.names) > 1
     if several:
         targets.check_learnable(LEAST_OF_SEVERAL)
-    each = []
-    for t, name in enumerate(targets.names):
-        values, counts = np.unique(targets.of_target(t), return_counts=True)
-        if len(counts) == 1:
-            raise ValueError(
-                f"the target has one value only, {values[0]!s}; there is nothing to learn"
-            )
-        who = f"a class of target {name!r}" if several else f"class {values[counts.argmin()]!s}"
-        each.append((int(counts.min() if classify else counts.sum() // 2), who))
-    fewest, who = min(each)
+    values, counts = np.unique(targets.of_target(0), return_counts=True)
+    if len(values) == 1:
+        raise ValueError(f"the target has one value only, {values[0]!s}; there is nothing to learn")
+    each = [
+        np.unique(targets.of_target(t), return_counts=True)[1] for t in range(len(targets.each))
+    ]
+    fewest = min(int(one.min() if classify else one.sum() // 2) for one in each)
     folds = possible_folds(fewest, N_FOLDS)
     if folds:
         return split.n_folds(len(targets), folds[-1])
     if not classify:
         raise ValueError(f"{len(targets)} graphs are too few for cross-validation; add some")
-    text = f"{who} has {fewest} graph{'s' * (fewest > 1)}, too few for cross-validation; "
-    odd = None if several else text_among_numbers(targets.of_target(0))
+    # There is one target: of several, each class has enough graphs.
+    text = (
+        f"class {values[counts.argmin()]!s} has {fewest} graph{'s' * (fewest > 1)}, too few for "
+        "cross-validation; "
+    )
+    odd = text_among_numbers(targets.of_target(0))
     if odd is not None:
         raise ValueError(
             f"{text}the target is inferred to be classes because {odd!r} is not a number; for "
@@ -171,26 +163,20 @@ def _n_folds(targets: Targets, split: Split) -> int:
 
 def imbalance_note(targets: Targets, scoring: Scoring, threshold: str | None) -> str | None:
     """Return a sentence on class imbalance and what is done about it; None without any."""
-    if not targets.classify:
+    found = first_rare_class(targets)
+    if found is None:
         return None
-    for t, target in enumerate(targets.each):
-        found = rare_class(targets.of_target(t))
-        if found is None:
-            continue
-        name, share = found
-        of = f" of target {target.name!r}" if target.name else ""
-        classes: Any = target.classes if len(targets.names) == 1 else ()
-        whose = ""
-        if scoring.name in ("f1", "average_precision") and len(classes) == 2:
-            whose = f" of class {classes[1]}"  # whose precision and recall they are
-        text = f"class {name}{of} has {100 * share:.1f} % of the graphs: "
-        text += f"{scoring.words}{whose} selects models"
-        if threshold is not None:
-            whose = " of that class" if threshold == "f1" else ""
-            text += ", and the decision threshold is the one with the best "
-            text += f"{OF_CLASSES[threshold].words}{whose}"
-        return text
-    return None
+    target, name, share = found
+    of = f" of target {target.name!r}" if target.name else ""
+    text = f"class {name}{of} has {100 * share:.1f} % of the graphs: {scoring.words}"
+    classes: Any = target.classes if len(targets.names) == 1 else ()
+    if scoring.name in ("f1", "average_precision") and len(classes) == 2:
+        text += f" of class {classes[1]}"  # whose precision and recall they are
+    text += " selects models"
+    if threshold is not None:
+        text += ", and the decision threshold is the one with the best "
+        text += OF_CLASSES[threshold].words + " of that class" * (threshold == "f1")
+    return text
 
 
 # ---------------------------------------------------------------------- training
@@ -229,13 +215,18 @@ def train(
     options = options or TrainingOptions()
     targets = targets.transformed(options.transform)
     options = options.with_defaults(targets)
-    order = options.split.order(len(targets))
-    whole, options = _Rows(graphs, targets, smiles).take(order), options.of_rows(order)
-    some, used = sample_of(whole.targets, options.search_on, options.seed), whole
+    texts = None if ids is None else as_text(ids)
+    if options.split.kind == "time":
+        order = options.split.order(len(targets))
+        graphs, targets, smiles = _some(order, graphs, targets, smiles)
+        options, texts = options.of_rows(order), None if texts is None else texts[order]
+    used, of_used, own_smiles = graphs, targets, smiles
+    some = sample_of(targets, options.search_on, options.seed)
     if some is not None:
-        used, options = whole.take(some), options.of_rows(some)
+        used, of_used, own_smiles = _some(some, graphs, targets, smiles)
+        options = options.of_rows(some)
     try:
-        search = new_search(used.targets, options, context)
+        search = new_search(of_used, options, context)
     except ValueError:
         if some is None:
             raise
@@ -243,39 +234,44 @@ def train(
             f"`search_on` draws {len(some)} of {len(targets)} graphs, which are too few for cross-"
             "validation; draw more"
         ) from None
-    search.fit(used.graphs, used.targets, groups=options.split.groups)
+    search.fit(used, of_used, groups=options.split.groups)
     if some is not None:
-        search.refit(whole.graphs, whole.targets)
-    scoring = options.chosen_by(targets.classify)
+        search.refit(graphs, targets)
+    folds = search.nested_folds_
     task = EvaluationTask(
-        dataset, used.graphs, used.targets, search.nested_folds_, options.split.words,
-        options.seed, used.smiles,
-    )  # fmt: skip
-    found = evaluation_of_search(search, task, name=options.model, n_jobs=context.n_jobs).evaluation
-    values = used.targets.values[:, 0] if len(targets.names) == 1 else np.zeros(len(used.targets))
-    duplicates = duplicates_note(
-        used.graphs, values, _tested_by(search.nested_folds_), options.seed
+        dataset, used, of_used, folds, options.split.words, options.seed, own_smiles
     )
+    found = evaluation_of_search(search, task, name=options.model, n_jobs=context.n_jobs).evaluation
+    tested = folds == TEST
+    tested_by = np.where(tested.any(axis=0), tested.argmax(axis=0), -1)
+    values = of_used.values[:, 0] if len(targets.names) == 1 else np.zeros(len(of_used))
     notes = [
-        baseline_note(found), imbalance_note(targets, scoring, options.threshold), duplicates,
+        baseline_note(found),
+        imbalance_note(targets, options.chosen_by(targets.classify), options.threshold),
+        duplicates_note(used, values, tested_by, options.seed),
         scale_note(targets),
-    ]  # fmt: skip
-    searched = None if some is None else len(some)
-    seconds = time.perf_counter() - start
+    ]
     model = search.best_estimator_
-    kept = model._training_graphs
-    if ids is not None and kept is not None:
-        model._training_graphs = replace(kept, ids=as_text([ids[i] for i in order]))
+    if texts is not None and model._training_graphs is not None:
+        model._training_graphs = replace(model._training_graphs, ids=texts)
     model.evaluation_ = msgspec.structs.replace(
         found,
         n_graphs=len(graphs),
         model=msgspec.structs.replace(found.model, parameters=plain(search.best_params_)),
-        protocol=msgspec.structs.replace(found.protocol, n_searched=searched),
+        protocol=msgspec.structs.replace(
+            found.protocol, n_searched=None if some is None else len(some)
+        ),
         notes=[note for note in notes if note is not None],
-        times=msgspec.structs.replace(found.times, total=seconds),
+        times=msgspec.structs.replace(found.times, total=time.perf_counter() - start),
         command=context.command,
     )
     return model
+
+
+def _some(
+    rows: Ints, graphs: GraphBatch, targets: Targets, smiles: Sequence[str] | None
+) -> tuple[GraphBatch, Targets, Sequence[str] | None]:
+    return graphs[rows], targets[rows], None if smiles is None else [smiles[i] for i in rows]
 
 
 def scale_note(targets: Targets) -> str | None:
@@ -294,28 +290,6 @@ def scale_note(targets: Targets) -> str | None:
                 f"{high:g}); `transform='log10'` learns its logarithm"
             )
     return None
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """Graphs, their targets and, of molecules, what they were read from."""
-
-    graphs: GraphBatch
-    targets: Targets
-    smiles: Sequence[str] | None
-
-    def take(self, rows: Ints) -> _Rows:
-        """Return these rows, in this order."""
-        if len(rows) == len(self.targets) and (rows == np.arange(len(rows))).all():
-            return self
-        smiles = None if self.smiles is None else [self.smiles[i] for i in rows]
-        return _Rows(self.graphs[rows], self.targets[rows], smiles)
-
-
-def _tested_by(folds: Folds) -> Ints:
-    """Return the outer fold that tests each graph; -1 where none does."""
-    tested = folds == TEST
-    return np.where(tested.any(axis=0), tested.argmax(axis=0), -1)
 
 
 # ---------------------------------------------------------------------- evaluation

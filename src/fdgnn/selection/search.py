@@ -31,7 +31,7 @@ from fdgnn.ensemble import combine
 from fdgnn.estimators import FDGNNClassifier, GraphModel
 from fdgnn.estimators.models import GraphClassifierMixin, GraphRegressorMixin
 from fdgnn.fitting import FitTask, ModelFit, fit_depths, fit_model
-from fdgnn.folds import N_FOLDS, TEST, Splitters, check_groups
+from fdgnn.folds import N_FOLDS, TEST, check_groups, fold_rows
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.limits import MAX_CONFIGURATIONS
@@ -203,18 +203,30 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if groups is not None:
             _warn_missing(groups)
             groups = check_groups(groups, len(targets))
-        task, graphs, groups, scorings = self._task(graphs, targets, sample_weight, groups)
-        candidates = self._candidates(graphs)
-        ranking = self._fit_candidates(candidates, graphs, task, scorings)
-        *nested, best = ranking.best
+        some, weights = base._taking_part(targets, sample_weight)
+        if not some.all():
+            graphs, targets = graphs[some], targets[some]
+            weights = None if weights is None else weights[some]
+            groups = None if groups is None else groups[some]
+        if self.scoring is None and base._scoring is None:
+            handled = base.threshold is not None or base.class_weight is not None
+            warn_class_imbalance(targets, handled)
+        folds = fold_rows(self.cv, self.outer_cv, targets, groups, self.random_state)
+        ranking = self._rank(graphs, targets, folds, weights)
+        task, best = ranking.task, ranking.best[-1]
         self.best_index_, self.cv_results_ = ranking.results()
         self.best_score_ = best.score
         model, self.best_params_ = best.model()
         if self.outer_cv is not None:
-            outer = replace(task, folds=task.folds[:-1])
-            self._keep_nested(outer, nested, next(iter(scorings.values())))
+            self._keep_nested(replace(task, folds=task.folds[:-1]), ranking)
+        fits = []
+        for one, fit in zip(best.configuration.bases, best.fits, strict=True):
+            if not fit.fitted:  # from a checkpoint, which has no readouts
+                with one_blas_thread():
+                    (fit,) = fit_depths(one, graphs, task, (best.depth,), alphas=fit.alphas)
+            fits.append(fit)
         model._begin(graphs)
-        model._assemble(best.trained(graphs, task), graphs, task)
+        model._assemble(fits, graphs, task)
         self.best_estimator_ = model
         return self
 
@@ -229,14 +241,9 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             As `nested_folds_`, instead of `cv` and `outer_cv`.
         """
         self._check_parameters()
-        base, scorings = self._base, self._scorings(targets)
-        base._check_threshold(targets)
-        metric = next(iter(scorings.values())).metric
-        weights = targets.weights(None, base.class_weight)
-        task = FitTask(targets, folds, metric, weights, base._by_squares(metric))
-        candidates = self._candidates(graphs)
-        ranking = self._fit_candidates(candidates, graphs, task, scorings, train=False)
-        self._keep_nested(task, ranking.best, next(iter(scorings.values())))
+        weights = targets.weights(None, self._base.class_weight)
+        ranking = self._rank(graphs, targets, folds, weights, train=False)
+        self._keep_nested(ranking.task, ranking)
         return self
 
     @with_one_blas_thread
@@ -263,27 +270,6 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     # ------------------------------------------------------------------ what is fitted
-
-    def _task(
-        self, graphs: GraphBatch, targets: Targets, sample_weight: Any, groups: Array | None
-    ) -> tuple[FitTask, GraphBatch, Array | None, dict[str, Scoring]]:
-        """Return all rows of folds with what is scored, and the graphs that take part."""
-        base = self._base
-        some, weights = base._taking_part(targets, sample_weight)
-        if not some.all():
-            graphs, targets = graphs[some], targets[some]
-            weights = None if weights is None else weights[some]
-            groups = None if groups is None else groups[some]
-        base._check_threshold(targets)
-        if self.scoring is None and base._scoring is None:
-            handled = base.threshold is not None or base.class_weight is not None
-            warn_class_imbalance(targets, handled)
-        scorings = self._scorings(targets)
-        splitters = Splitters(self.cv, self.outer_cv, is_classifier(base), self.random_state)
-        folds = splitters.rows(targets, groups)
-        metric = next(iter(scorings.values())).metric
-        task = FitTask(targets, folds, metric, weights, base._by_squares(metric))
-        return task, graphs, groups, scorings
 
     def _scorings(self, targets: Targets) -> dict[str, Scoring]:
         """Return the scorings by name; the first one chooses."""
@@ -317,15 +303,11 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             searched = [
                 replace(one, readout=clone(one.readout).set_params(alpha="cv")) for one in bases
             ]
-            depths = self._depths if estimator._depth_parameter else (None,)
+            depths: tuple[int | None, ...] = (None,)
+            if estimator._depth_parameter is not None:
+                depths = tuple(sorted(set(DEPTHS if self.depths is None else self.depths)))
             found.append(_Configuration(number, params, estimator, searched, depths))
         return found
-
-    @property
-    def _depths(self) -> tuple[int | None, ...]:
-        if self._base._depth_parameter is None:
-            return (None,)
-        return tuple(sorted(set(DEPTHS if self.depths is None else self.depths)))
 
     @property
     def _space(self) -> Mapping[str, Any]:
@@ -334,18 +316,23 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         space: Mapping[str, Any] = self._base._search_space if given is None else given
         return space
 
-    def _fit_candidates(
+    def _rank(
         self,
-        configurations: list[_Configuration],
         graphs: GraphBatch,
-        task: FitTask,
-        scorings: dict[str, Scoring],
+        targets: Targets,
+        folds: Ints,
+        weights: Floats | None,
         train: bool = True,
     ) -> _Ranking:
         """Fit all base models of all configurations, and choose the best in each row of folds.
 
         Without `train` there are predictions for the folds only, no readouts of all graphs.
         """
+        self._base._check_threshold(targets)
+        scorings = self._scorings(targets)
+        metric, *others = (each.metric for each in scorings.values())
+        task = FitTask(targets, folds, metric, weights, self._base._by_squares(metric))
+        configurations = self._candidates(graphs)
         self._n_candidates = len(configurations)
         jobs = [(c, b) for c in configurations for b in range(len(c.bases))]
         # Checkpoints of equal searches.
@@ -359,12 +346,12 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         left = [i for i in range(len(jobs)) if i not in known]
         context = Context(self.n_jobs, quiet=not self.verbose)
         grid = None if self.alphas is None else tuple(sorted({float(a) for a in self.alphas}))
-        more = {name: each.metric for name, each in list(scorings.items())[1:]}
+        more = dict(zip(list(scorings)[1:], others, strict=True))
         call: Callable[..., Any] = joblib.delayed(_fit_base_model)
         done: Iterator[tuple[int, list[ModelFit]]] = parallel(
             self.n_jobs, return_as="generator_unordered", pre_dispatch="4*n_jobs"
         )(call(i, *jobs[i], graphs, task, grid, more, train) for i in left)
-        ranking = _Ranking(task, list(scorings))
+        ranking = _Ranking(task, scorings)
         for i, arrays in known.items():
             configuration, b = jobs[i]
             name, of_depths = configuration.bases[b].name, grouped(arrays).values()
@@ -379,18 +366,22 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             ranking.add(*jobs[i], fits)
         return ranking
 
-    def _keep_nested(self, task: FitTask, best: list[_Best], scoring: Scoring) -> None:
+    def _keep_nested(self, task: FitTask, ranking: _Ranking) -> None:
         """Keep what was selected without each outer fold, and its scores there."""
         self.nested_folds_ = task.folds
-        self._selected = [each.without_readouts() for each in best]
-        predictions = np.array([each.predictions for each in best])
+        self._selected = [
+            # What was trained on all graphs takes memory.
+            one._replace(fits=[replace(fit, fitted=(), convergences=[]) for fit in one.fits])
+            for one in ranking.best[: len(task.folds)]
+        ]
+        predictions = np.array([one.predictions for one in self._selected])
         threshold = self._base.threshold
         thresholds = None
         if threshold is not None:
             thresholds = chosen_thresholds(task, predictions, OF_CLASSES[threshold].metric)
         tested = task.folds == TEST
         self._nested = NestedPredictions(task.targets, tested, predictions, thresholds)
-        scores = self._nested.by_fold(scoring)
+        scores = self._nested.by_fold(next(iter(ranking.scorings.values())))
         known = scores[~np.isnan(scores)]
         if len(known) == 0:
             raise ValueError(
@@ -498,17 +489,15 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if scoring is None:
             return float(best.score(X, y))
         known = known_scoring(scoring, classify) if isinstance(scoring, str) else None
-        if len(best.targets_) > 1:
-            return float(best._mean_score(X, y, named_scoring(scoring, classify).metric))
-        if known is not None:
-            truth = np.searchsorted(self.classes_, y) if classify else np.asarray(y, float)
-            outputs = best.outputs(X)
-            if known.of_probabilities:
-                outputs = outputs + (best.targets_[0].threshold or 0.0)
-            return float(known.metric(truth, outputs))
-        from sklearn.metrics import check_scoring  # slow to import
+        if known is None:
+            from sklearn.metrics import check_scoring  # slow to import
 
-        return float(check_scoring(best, scoring)(best, X, y))
+            return float(check_scoring(best, scoring)(best, X, y))
+        threshold = best.targets_[0].threshold if len(best.targets_) == 1 else None
+        if not known.of_probabilities or threshold is None:
+            return float(best._mean_score(X, y, known.metric))
+        # Probabilities are not moved by a threshold.
+        return float(best._mean_score(X, y, lambda truth, o: known.metric(truth, o + threshold)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -562,27 +551,16 @@ def draw_configurations(
     Configuration c depends on `seed` and c only, so a longer search contains a shorter one. Where
     there is nothing to draw, there is one configuration.
     """
+    from sklearn.model_selection import ParameterSampler  # slow to import
+
     root = seed_sequence(seed)
     found = []
     for c in range(n_configurations if distributions else 1):
-        drawn = _draw(dict(distributions), np.random.RandomState(integer_seed(root, c, 0)))
+        rng = np.random.RandomState(integer_seed(root, c, 0))
+        (drawn,) = ParameterSampler(dict(distributions), 1, random_state=rng)
         plain = {n: v.item() if isinstance(v, np.generic) else v for n, v in drawn.items()}
         found.append((integer_seed(root, c, 1), plain))
     return found
-
-
-def _draw(distributions: Parameters, rng: np.random.RandomState) -> Parameters:
-    """Draw one value of each parameter, as scikit-learn's ``ParameterSampler`` does."""
-    if distributions and not any(hasattr(values, "rvs") for values in distributions.values()):
-        from sklearn.model_selection import ParameterSampler  # slow to import
-
-        return dict(next(iter(ParameterSampler(distributions, 1, random_state=rng))))
-    return {
-        name: values.rvs(random_state=rng)
-        if hasattr(values, "rvs")
-        else values[rng.randint(len(values))]
-        for name, values in sorted(distributions.items())
-    }
 
 
 # ---------------------------------------------------------------------- the work
@@ -619,10 +597,6 @@ class _Best(NamedTuple):
     score: float
     predictions: Floats  # (n, q)
 
-    def without_readouts(self) -> _Best:
-        """Return the candidate without what was trained on all graphs, which takes memory."""
-        return self._replace(fits=[replace(f, fitted=(), convergences=[]) for f in self.fits])
-
     def model(self) -> tuple[Any, Parameters]:
         """Return the estimator, not fitted, and its parameters, with alpha where it is one."""
         params = self.configuration.at_depth(self.depth)
@@ -636,22 +610,12 @@ class _Best(NamedTuple):
             params = params | {model._alpha_name: readout.alpha}
         return model, params
 
-    def trained(self, graphs: GraphBatch, task: FitTask) -> list[ModelFit]:
-        """Return the fits; those of a checkpoint are fitted again, in the same way."""
-        found = []
-        for base, fit in zip(self.configuration.bases, self.fits, strict=True):
-            if not fit.fitted:
-                with one_blas_thread():
-                    (fit,) = fit_depths(base, graphs, task, (self.depth,), alphas=fit.alphas)
-            found.append(fit)
-        return found
-
 
 class _Ranking:
     """The best candidate so far in each row of folds, and the rows of `cv_results_`."""
 
-    def __init__(self, task: FitTask, names: list[str]) -> None:
-        self._task, self._names = task, names
+    def __init__(self, task: FitTask, scorings: dict[str, Scoring]) -> None:
+        self.task, self.scorings = task, scorings
         self._best: dict[int, _Best] = {}
         self._waiting: dict[int, dict[int, list[ModelFit]]] = {}  # of incomplete configurations
         # By numbers of configuration, depth, base model and alpha: parameters, scores, seconds.
@@ -660,7 +624,7 @@ class _Ranking:
     @property
     def best(self) -> list[_Best]:
         """The best candidate of each row of folds."""
-        return [self._best[row] for row in range(len(self._task.folds))]
+        return [self._best[row] for row in range(len(self.task.folds))]
 
     def add(self, configuration: _Configuration, b: int, fits: list[ModelFit]) -> None:
         """Add the fits of a base model at all depths; rank its configuration once complete."""
@@ -673,7 +637,7 @@ class _Ranking:
 
     def _rank(self, configuration: _Configuration, depth: int | None, fits: list[ModelFit]) -> None:
         """Rank a candidate: the shallowest wins among equals, then the most regularized."""
-        ensemble = combine(fits, self._task)
+        ensemble = combine(fits, self.task)
         validation = ensemble.scores.validation[:, 0].mean(axis=-1)  # (n_rows,)
         for row, score in enumerate(validation.tolist()):
             alpha = max(float(fit.chosen_alphas[row].max()) for fit in fits)
@@ -710,7 +674,7 @@ class _Ranking:
             "params": [params for params, _, _ in rows],
             **{f"param_{n}": _column([params.get(n) for params, _, _ in rows]) for n in names},
         }
-        for m, name in enumerate(self._names):
+        for m, name in enumerate(self.scorings):
             splits = np.array([each[m] for _, each, _ in rows])  # (n_rows, n_folds)
             for f, column in enumerate(splits.T):
                 found[f"split{f}_test_{name}"] = column
