@@ -594,8 +594,8 @@ def test_outer_folds_of_evaluate_and_compare_are_the_same(n_graphs, kind):
 
 
 @pytest.mark.parametrize(("words", "told"), [
-    (["--target", "size", "--scoring", "roc_auc"], "--scoring roc_auc is for classes"),
-    (["--target", "word", "--scoring", "r2"], "--scoring r2 is for numbers"),
+    (["--target", "size", "--scoring", "roc_auc"], "--scoring roc_auc is for classification"),
+    (["--target", "word", "--scoring", "r2"], "--scoring r2: for classes, expected one"),
     (["--target", "size", "--scoring", "nonsense"], "--scoring nonsense: expected one of accuracy"),
     (["--target", "size", "--model", "paper"], "choose --model auto"),
     (["--target", "word", "--task", "regression"], "its target is not a number"),

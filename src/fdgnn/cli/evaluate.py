@@ -18,7 +18,6 @@ from fdgnn.options import TrainingOptions
 from fdgnn.schema import ModelName, ReadOptions
 
 if TYPE_CHECKING:
-    from fdgnn.datasets import GraphTable
     from fdgnn.evaluation.record import Evaluation
     from fdgnn.evaluation.run import EvaluationTask
     from fdgnn.targets import Targets
@@ -71,25 +70,32 @@ def evaluate(
     from dataclasses import replace
 
     from fdgnn.evaluation.protocol import PROTOCOLS, PaperEvaluation
-    from fdgnn.evaluation.run import Evaluator
     from fdgnn.evaluation.run import evaluate as evaluate_in
     from fdgnn.folds import N_FOLDS
     from fdgnn.training import NestedEvaluation, check_model
 
     if model is None:
         model = "auto" if is_table(data, how.format) else "paper"
-    if model != "paper":
+    if model == "paper":
+        for name in ("scoring", "threshold", "class_weight"):
+            if getattr(choice, name) is not None:
+                raise ValueError(
+                    f"`{name}` is not for --model paper, whose protocol chooses by accuracy and "
+                    "counts all errors alike"
+                )
+        if opt.AskedSplit.of(asked.split) != opt.AskedSplit():
+            raise ValueError("--split is not for --model paper, whose protocol splits at random")
+    else:
         given = {
             "protocol": protocol, "configurations": configurations,
-            "initializations": initializations,
+            "initializations": initializations, "units": units, "cluster": cluster,
         }  # fmt: skip
-        opt.check_unused(given | {"units": units, "cluster": cluster}, model, "paper")
+        opt.check_unused(given, model, "paper")
     options = replace(choice, model=model, seed=run.random_state)
-    _check_for_paper(options, asked)
     check_model(options)
     n_inner = 10 if model == "paper" else N_FOLDS
     task = read_task(data, how, asked, options, run, n_inner, splits)
-    evaluator: Evaluator
+    evaluator: PaperEvaluation | NestedEvaluation
     if model == "paper":
         thorough = PROTOCOLS[protocol or "paper"]
         thorough = replace(
@@ -107,20 +113,6 @@ def evaluate(
     say(f"written to {out / FILE}", run.quiet)
     if page:
         show_run(done, out, out / "report.html", run.context)
-
-
-def _check_for_paper(options: TrainingOptions, asked: opt.TargetOptions) -> None:
-    """Raise ValueError for options that the paper's protocol does not have."""
-    if options.model != "paper":
-        return
-    for name in ("scoring", "threshold", "class_weight"):
-        if getattr(options, name) is not None:
-            raise ValueError(
-                f"`{name}` is not for --model paper, whose protocol chooses by accuracy and counts "
-                "all errors alike"
-            )
-    if opt.AskedSplit.of(asked.split) != opt.AskedSplit():
-        raise ValueError("--split is not for --model paper, whose protocol splits at random")
 
 
 @command("fdgnn compare molecules.csv --target active --time-limit 300")
@@ -312,14 +304,27 @@ def read_task(
         )  # fmt: skip
         report_rejects(table.rejects, table.n_rows, context)
         graphs, targets = table_targets(table, options.task)
+        if options.task is None:
+            _check_inferred(targets, options)
         targets = targets.transformed(options.transform)
     else:
         path = Path(data)
         name = path.stem if path.suffix == ".zip" else path.name
-        _check_for_tu(data, asked, options, how)
+        given = {"target": asked.names, "task": options.task, "transform": options.transform}
+        names = [option for option, value in given.items() if value]
+        of_tables = msgspec.structs.replace(how, vertex="auto", edge_labels="auto")
+        names += msgspec.to_builtins(of_tables)
+        if names:
+            raise ValueError(
+                f"`{names[0]}` is for tables, and {data} is a TU dataset; leave it out"
+            )
         graphs, y = load_tu(data, how, vertex=reading.vertex)
         targets = one_target(y, "classification")
-    _check_target(targets, table, options)
+    if options.model == "paper" and not (targets.classify and len(targets.names) == 1):
+        raise ValueError(
+            "--model paper is for classes of one target, as the paper's protocol is; choose "
+            "--model auto"
+        )
     split = held_out.of_table(table, context)
     words = split.words
     if splits is not None:
@@ -331,17 +336,6 @@ def read_task(
     return EvaluationTask(name, graphs, targets, folds, words, run.random_state, smiles, ids)
 
 
-def _check_for_tu(
-    data: str, asked: opt.TargetOptions, options: TrainingOptions, how: ReadOptions
-) -> None:
-    """Raise ValueError for options that are for tables only."""
-    given = {"target": asked.names, "task": options.task, "transform": options.transform}
-    names = [name for name, value in given.items() if value]
-    names += msgspec.to_builtins(msgspec.structs.replace(how, vertex="auto", edge_labels="auto"))
-    if names:
-        raise ValueError(f"`{names[0]}` is for tables, and {data} is a TU dataset; leave it out")
-
-
 def is_table(data: str, format: str | None) -> bool:
     """Return whether data is a table rather than a TU dataset, or raise an error for no file."""
     from fdgnn.datasets.files import recognize
@@ -351,32 +345,25 @@ def is_table(data: str, format: str | None) -> bool:
     return is_file and recognize(data, format).format != "tu"
 
 
-def _check_target(targets: Targets, table: GraphTable | None, options: TrainingOptions) -> None:
-    """Raise ValueError for a model or a scoring that is not for such targets."""
+def _check_inferred(targets: Targets, options: TrainingOptions) -> None:
+    """Raise ValueError where another task than the inferred one is likely to be meant."""
     import numpy as np
 
-    from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, known_scoring
+    from fdgnn.metrics import known_scoring
     from fdgnn.tasks import text_among_numbers
 
-    scoring = options.scoring
-    classify, one, y = targets.classify, len(targets.names) == 1, targets.of_target(0)
-    odd = text_among_numbers(y) if classify and one else None
+    y, scoring = targets.of_target(0), options.scoring
+    odd = text_among_numbers(y) if len(targets.names) == 1 else None
     if odd is not None and np.unique(y, return_counts=True)[1].min() < _LEAST:
         raise ValueError(
             f"the target is inferred to be classes because {odd!r} is not a number, and classes "
             "have too few graphs for cross-validation; for regression, choose --task regression"
         )
-    if options.model == "paper" and not (classify and one):
+    kinds = ("classification", "regression")
+    inferred, other = kinds if targets.classify else kinds[::-1]
+    of_other = scoring is not None and known_scoring(scoring, not targets.classify) is not None
+    if of_other and y.dtype.kind in "iuf":
         raise ValueError(
-            "--model paper is for classes of one target, as the paper's protocol is; choose "
-            "--model auto"
-        )
-    if scoring is not None and known_scoring(scoring, not classify) is not None:
-        this, other = ("classes", "numbers") if classify else ("numbers", "classes")
-        names = ", ".join(OF_CLASSES if classify else OF_NUMBERS)
-        guessed = table is not None and y.dtype.kind in "iuf"
-        hint = f", or say by --task that it has {other}" if guessed else ""
-        raise ValueError(
-            f"--scoring {scoring} is for {other}, but the target has {this}: choose one of "
-            f"{names}{hint}"
+            f"--scoring {scoring} is for {other}, and {inferred} is inferred from the target; "
+            f"choose another metric, or --task {other}"
         )
