@@ -25,9 +25,7 @@ from fdgnn.fitting import draw_features, fit_depths
 from fdgnn.folds import nested_folds
 from fdgnn.targets import read_targets
 
-PROTOCOL = Protocol(
-    "small", n_configurations=2, n_initializations=3, n_outer=3, n_inner=4, max_layers=2
-)
+PROTOCOL = Protocol("small", n_configurations=2, n_initializations=3, max_layers=2)
 CONFIGURATION = {"effective_spectral_radius": 0.5, "n_layers": 2, "random_state": 3}
 ALPHAS = (1e-6, 1e-2, 1.0)
 

@@ -26,7 +26,7 @@ from fdgnn.metrics import OF_CLASSES
 from fdgnn.targets import read_targets
 from fdgnn.training import NestedEvaluation, TrainingOptions
 
-TINY = Protocol("tiny", n_configurations=4, n_initializations=2, n_outer=3, n_inner=3, max_layers=2)
+TINY = Protocol("tiny", n_configurations=4, n_initializations=2, max_layers=2)
 SMALLER = replace(TINY, n_configurations=2, n_initializations=1)
 
 

@@ -40,7 +40,6 @@ from fdgnn.evaluation.baselines import (
 from fdgnn.evaluation.protocol import ENGINE, PROTOCOLS, PaperEvaluation, Protocol
 from fdgnn.evaluation.record import Evaluation, Limits, Status
 from fdgnn.evaluation.run import EvaluationTask, RunDirectory
-from fdgnn.exceptions import StudyError
 from fdgnn.folds import Split
 from fdgnn.graphs.converters import as_batch
 from fdgnn.schema import TaskName
@@ -173,7 +172,7 @@ def compare_methods(
     compared += [new_method(name, task, search or Search()) for name in names]
     described = [replace_fields(each.described, limits=limits) for each in compared]
     found = []
-    with RunDirectory(path, described[:1]) as directory:
+    with contextlib.closing(RunDirectory(path, described[:1])) as directory:
         for each, one in zip(compared, described, strict=True):
             known = directory.find(one)
             if known is None or not _would_end_alike(known, one):
@@ -227,22 +226,15 @@ def _finished_within(
     compared: Compared, path: Path, limits: Limits, context: Context
 ) -> Evaluation:
     """Finish a method in a process within limits; return its evaluation, however that ended."""
-    parts, status, reason = path / "parts", "finished", None
+    parts = path / "parts"
     found = evaluation_of(compared, parts)
     if found.status != "finished":
         spent = found.times.total or 0.0
         status, reason = run_in_process(compared, path, limits, context, spent)
         found = evaluation_of(compared, parts)
-    if found.status == "finished":
-        status, reason = "finished", None
-    elif status == "finished":
-        raise StudyError(
-            f"{parts}: checkpoints of {found.model.name} are gone, though it has finished; run the "
-            "same command again"
-        )
-    return replace_fields(
-        found, status=status, reason=reason, limits=limits, command=context.command
-    )
+        if found.status != "finished" and status != "finished":
+            found = replace_fields(found, status=status, reason=reason)
+    return replace_fields(found, limits=limits, command=context.command)
 
 
 # ---------------------------------------------------------------------- the process of a method
@@ -275,12 +267,13 @@ def run_in_process(
             for _ in context.track(steps, compared.n_steps, what, size=int):
                 pass
         except _OutOfLimitsError as stopped:
-            return stopped.status, stopped.reason
+            return stopped.args
         finally:
             _end(process)
     if process.returncode:
-        _, *lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() or [""]
-        return "failed", lines[-1] if lines else f"its process ended with {process.returncode}"
+        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        # The first line is that the process has started.
+        return "failed", (lines[1:] or [f"its process ended with {process.returncode}"])[-1]
     return "finished", None
 
 
@@ -291,9 +284,9 @@ def _environment() -> dict[str, str]:
 
 
 class _OutOfLimitsError(Exception):
-    def __init__(self, status: Status, reason: str) -> None:
-        super().__init__(reason)
-        self.status, self.reason = status, reason
+    """Its arguments are the status and the reason."""
+
+    args: tuple[Status, str]
 
 
 def _steps(

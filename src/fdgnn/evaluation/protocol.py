@@ -81,8 +81,6 @@ class Protocol:
     name : str
     n_configurations, n_initializations : int
         Random configurations, and random initializations of each.
-    n_outer, n_inner : int
-        Folds.
     max_layers : int
         Depths are drawn from 1 to this.
     """
@@ -90,8 +88,6 @@ class Protocol:
     name: str
     n_configurations: int
     n_initializations: int
-    n_outer: int = 10
-    n_inner: int = 10
     max_layers: int = 5
 
 
@@ -208,8 +204,7 @@ class PaperEvaluation:
             self.configurations[c] | {"alpha": float(a)}
             for c, a in zip(deep.configurations, alphas[:, 0], strict=True)
         ]
-        timed = self._time_models(chosen)
-        predictions = self._predictions(chosen, timed)
+        timed, predictions = self._test(chosen)
         mean_test = test[own_depth].mean(axis=1)  # (n_configurations, n_outer, n_alphas)
         c, a = np.unravel_index(np.argmax(mean_test.mean(axis=1)), mean_test.shape[::2])
         variants = {
@@ -270,24 +265,14 @@ class PaperEvaluation:
         about = (ENGINE, task.data_hash, task.folds, self.units, self.alphas)
         store = Checkpoints(parts, "paper's protocol", *about)
         counts = protocol.n_configurations, protocol.n_initializations
-        shape = (*counts, 2, len(task.folds), len(self.alphas))
-        validation, test, seconds = np.empty(shape), np.empty(shape), np.empty(counts)
-
-        def take(c: int, i: int, found: dict[str, Array]) -> None:
-            validation[c, i], test[c, i] = found["validation"], found["test"]
-            seconds[c, i] = found["seconds"]
-
-        def key(c: int, i: int) -> str:
-            return f"{sorted(self.configurations[c].items())} {i}"
-
-        missing = []
         # In an order in which every part of them covers all configurations.
-        for i, c in np.ndindex(counts[::-1]):
-            saved = store.load(key(c, i))
-            if saved is None:
-                missing.append((c, i))
-            else:
-                take(c, i, saved)
+        keys = {
+            (c, i): f"{sorted(self.configurations[c].items())} {i}"
+            for i, c in np.ndindex(counts[::-1])
+        }
+        saved = {place: store.load(key) for place, key in keys.items()}
+        known = {place: scores for place, scores in saved.items() if scores is not None}
+        missing = [place for place in keys if place not in known]
         bases = [self.base_model(configuration) for configuration in self.configurations]
         if missing and joblib.effective_n_jobs(context.n_jobs) > 1:
             # Once here, so that processes find facts that are computed once per batch in the batch
@@ -297,12 +282,15 @@ class PaperEvaluation:
         scored: Iterator[tuple[int, int, dict[str, Array]]] = parallel(
             context.n_jobs, return_as="generator_unordered", pre_dispatch="4*n_jobs"
         )(call(bases[c], task.graphs, self.fit_task, self.alphas, c, i) for c, i in missing)
-        n_all = validation[..., 0, 0, 0].size
-        n_known = n_all - len(missing)
         what = f"{task.dataset} random initializations"
-        for c, i, found in context.track(scored, n_all, what, done=n_known):
-            store.save(key(c, i), found)
-            take(c, i, found)
+        n_known = len(known)
+        for c, i, scores in context.track(scored, len(keys), what, done=n_known):
+            store.save(keys[c, i], scores)
+            known[c, i] = scores
+        validation, test, seconds = (
+            np.array([[known[c, i][name] for i in range(counts[1])] for c in range(counts[0])])
+            for name in ("validation", "test", "seconds")
+        )
         return validation, test, seconds, n_known
 
     def _score_ensembles(self, chosen: FoldChoices, context: Context) -> Floats:
@@ -327,45 +315,32 @@ class PaperEvaluation:
             scores[list(part)] = list(part.values())
         return scores
 
-    def _time_models(self, chosen: Sequence[Configuration]) -> list[TimedModel]:
-        """Measure training and test times of the first initialization of each outer fold."""
-        graphs, y = self.task.graphs, self.task.targets.values[:, 0]
+    def _test(self, chosen: Sequence[Configuration]) -> tuple[list[TimedModel], NestedPredictions]:
+        """Train and test the first initialization of each outer fold against the clock.
+
+        Test graphs are predicted by the model that was timed, training graphs out of fold.
+        """
+        task, timed, outputs = self.task, [], []
+        graphs, y = task.graphs, task.targets.values[:, 0]
         with warnings.catch_warnings(), joblib.parallel_config("sequential"):
             warnings.simplefilter("ignore", ConvergenceWarning)  # the result counts such graphs
             few = few_graphs(y)
             for configuration in {self.estimator(c).n_layers > 1: c for c in chosen}.values():
                 self.estimator(configuration).fit(graphs[few], y[few]).predict(graphs[few])
-            return [
-                fit_and_test(
-                    partial(self.estimator, configuration),
-                    graphs.__getitem__,
-                    FDGNNClassifier.outputs,
-                    y,
-                    fold,
-                )
-                for fold, configuration in zip(self.task.folds, chosen, strict=True)
-            ]
-
-    def _predictions(
-        self, chosen: Sequence[Configuration], timed: Sequence[TimedModel]
-    ) -> NestedPredictions:
-        """Return the predictions of the first initialization of each outer fold.
-
-        Test graphs are predicted by the model that was timed, training graphs out of fold.
-        """
-        task, outputs = self.task, []
-        for row, (configuration, one) in enumerate(zip(chosen, timed, strict=True)):
-            drawn = {name: value for name, value in configuration.items() if name != "alpha"}
-            base = _initialization(self.base_model(drawn), 0)
-            own = replace(self.fit_task, folds=task.folds[row : row + 1])
-            alphas = (float(configuration["alpha"] or 0.0),)
-            with one_blas_thread():
-                (fit,) = fit_depths(base, task.graphs, own, (None,), alphas=alphas, train=False)
-            assert fit.choice is not None
-            found = fit.choice.predictions[0].copy()
-            found[task.folds[row] == TEST] = one.outputs
-            outputs.append(found)
-        return NestedPredictions(task.targets, task.folds == TEST, np.array(outputs))
+            for fold, configuration in zip(task.folds, chosen, strict=True):
+                make = partial(self.estimator, configuration)
+                one = fit_and_test(make, graphs.__getitem__, FDGNNClassifier.outputs, y, fold)
+                timed.append(one)
+                drawn = {name: value for name, value in configuration.items() if name != "alpha"}
+                base = _initialization(self.base_model(drawn), 0)
+                own = replace(self.fit_task, folds=fold[None])
+                alphas = (float(configuration["alpha"] or 0.0),)
+                with one_blas_thread():
+                    (fit,) = fit_depths(base, graphs, own, (None,), alphas=alphas, train=False)
+                assert fit.choice is not None
+                outputs.append(fit.choice.predictions[0].copy())
+                outputs[-1][fold == TEST] = one.outputs
+        return timed, NestedPredictions(task.targets, task.folds == TEST, np.array(outputs))
 
     def _tried(self, validation: Floats) -> list[TriedConfiguration]:
         """Return all configurations by their validation scores."""

@@ -18,9 +18,10 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Protocol, Self
+from typing import IO, Any, Protocol
 
 import msgspec
 import numpy as np
@@ -213,7 +214,7 @@ def evaluate(evaluator: Evaluator, path: Path, context: Context | None = None) -
     """
     context = context or Context()
     described = msgspec.structs.replace(evaluator.described, command=context.command)
-    with RunDirectory(path, [described]) as directory:
+    with closing(RunDirectory(path, [described])) as directory:
         run = evaluator.run(directory.parts, context)
         directory.keep(run.evaluation)
         run.write_predictions(path / PREDICTIONS)
@@ -291,17 +292,16 @@ class RunDirectory:
         self.parts = path / "parts"
         try:
             path.mkdir(parents=True, exist_ok=True)
-            self.evaluations = read_evaluations(path) if (path / FILE).exists() else []
+            known = read_evaluations(path) if (path / FILE).exists() else []
+            self._evaluations = {_key(each): each for each in known}
             own = {"lock", self.parts.name, PREDICTIONS, "report.json", "report.html"}
-            if not self.evaluations and any(
-                e.name not in own and not is_leftover(e) for e in path.iterdir()
-            ):
+            if not known and any(e.name not in own and not is_leftover(e) for e in path.iterdir()):
                 raise RunMismatchError(
                     f"{path}: it has files, but not those of a run; use another directory"
                 )
             for one in started:
-                for known in self.evaluations:
-                    _check_same(path, known, one)
+                for each in known:
+                    _check_same(path, each, one)
             self._lock = _locked(path / "lock")
         except OSError as error:
             raise StudyError(f"{path}: cannot be used as a run directory ({error})") from error
@@ -309,29 +309,19 @@ class RunDirectory:
             if self.find(one) is None:
                 self.keep(one)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def close(self) -> None:
         """Release the lock."""
         self._lock.close()
 
     def find(self, like: Evaluation) -> Evaluation | None:
         """Return the evaluation of the same model, or None."""
-        return next((each for each in self.evaluations if _key(each) == _key(like)), None)
+        return self._evaluations.get(_key(like))
 
     def keep(self, evaluation: Evaluation) -> None:
         """Write an evaluation, instead of an earlier one of the same model."""
-        known = [_key(each) for each in self.evaluations]
-        if _key(evaluation) in known:
-            self.evaluations[known.index(_key(evaluation))] = evaluation
-        else:
-            self.evaluations.append(evaluation)
+        self._evaluations[_key(evaluation)] = evaluation
         try:
-            write_record(self.path / FILE, self.evaluations)
+            write_record(self.path / FILE, list(self._evaluations.values()))
         except OSError as error:
             raise StudyError(f"{self.path / FILE}: could not be written ({error})") from error
 
@@ -348,12 +338,13 @@ def _check_same(path: Path, found: Evaluation, wanted: Evaluation) -> None:
     """
     same_model = _key(found) == _key(wanted)
     names = _OF_ONE_MODEL if same_model else _OF_ALL
-    facts = [(name, getattr(found, name), getattr(wanted, name)) for name in ("dataset",)]
-    facts += [("data", found.data_hash, wanted.data_hash)]
+    facts: list[tuple[str, Any, Any]] = [
+        ("dataset", found.dataset, wanted.dataset),
+        ("data", found.data_hash, wanted.data_hash),
+    ]
     facts += [(n, getattr(found.protocol, n), getattr(wanted.protocol, n)) for n in names]
     if same_model:
-        known = found.model.parameters
-        given = wanted.model.parameters
+        known, given = found.model.parameters, wanted.model.parameters
         facts += [(n, known.get(n), given.get(n)) for n in sorted({*known, *given})]
     if same_model and wanted.protocol.name != "nested":
         counts = ("n_configurations", "n_initializations")

@@ -241,17 +241,15 @@ def evaluation_of_search(
     fit_task = FitTask(targets, folds, scoring.metric, targets.weights(None, base.class_weight))
     baselines = baselines_of(targets, folds, task.smiles, n_jobs, task.graphs.smiles)
     fits: list[ModelFit] = selected[0].fits if alike else []
-    described = described_search(search, task, name, scoring.name)
+    described = described_search(
+        search, task, name, scoring.name, n_configurations=search._n_candidates,
+        n_initializations=len(selected[0].configuration.bases[0].seeds),
+    )  # fmt: skip
     names = [fit.name for fit in selected[0].fits]
     evaluation = replace(
         described,
         status="finished",
         model=replace(described.model, base_models=names),
-        protocol=replace(
-            described.protocol,
-            n_configurations=search._n_candidates,
-            n_initializations=len(selected[0].configuration.bases[0].seeds),
-        ),
         targets=target_scores(task.graphs, search._nested, scoring, baselines),
         folds=[
             task.fold_result(
@@ -272,7 +270,9 @@ def evaluation_of_search(
     return EvaluationRun(task, evaluation, search._nested, selected[0].model()[0])
 
 
-def described_search(search: Any, task: EvaluationTask, name: str, scoring: str) -> Evaluation:
+def described_search(
+    search: Any, task: EvaluationTask, name: str, scoring: str, **protocol: Any
+) -> Evaluation:
     """Return the evaluation of a search without results."""
     base = search._base
     weights = base.class_weight
@@ -281,6 +281,7 @@ def described_search(search: Any, task: EvaluationTask, name: str, scoring: str)
         scoring=scoring,
         threshold=base.threshold,
         class_weight=weights if weights is None or isinstance(weights, str) else "given",
+        **protocol,
     )
 
 

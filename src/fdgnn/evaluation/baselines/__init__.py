@@ -73,75 +73,60 @@ class MethodEntry:
     Attributes
     ----------
     title : str
-    home : str
-        ``module:function``, which returns its `Method` for a name, a task and a search.
+    family : {"ensemble", "vectors", "kernel", "network"}
+        What makes its `Method`.
     published : str, optional
         Its row among the published accuracies (`fdgnn.evaluation.paper.published_accuracy`).
     libraries : tuple of str
         Libraries that must be installed.
-    extra : str
-        The extra of this library that installs them.
-    molecules : bool
-        Whether it is for molecules only.
-    regression : bool
-        Whether it predicts numbers as well.
     """
 
     title: str
-    home: str
+    family: Literal["ensemble", "vectors", "kernel", "network"]
     published: str | None = None
     libraries: tuple[str, ...] = ()
-    extra: str = "compare"
-    molecules: bool = False
-    regression: bool = False
+
+    @property
+    def molecules(self) -> bool:
+        """Whether the method is for molecules only."""
+        return "rdkit" in self.libraries
+
+    @property
+    def regression(self) -> bool:
+        """Whether the method predicts numbers as well."""
+        return self.family in ("ensemble", "vectors")
 
 
-def _ours(title: str) -> MethodEntry:
-    return MethodEntry(f"FDGNN auto: {title}", "pipelines:ensemble", regression=True)
-
-
-def _of_molecules(title: str) -> MethodEntry:
-    return MethodEntry(
-        title, "pipelines:vectors", None, ("rdkit",), "chem", molecules=True, regression=True
-    )
-
-
-def _kernel(title: str, published: str) -> MethodEntry:
-    return MethodEntry(f"{title} kernel, SVC", "pipelines:kernel", published, ("grakel",))
-
-
-def _network(title: str, published: str) -> MethodEntry:
-    return MethodEntry(title, "networks:network", published, ("torch", "torch_geometric"))
-
-
+_RDKIT, _GRAKEL, _TORCH = ("rdkit",), ("grakel",), ("torch", "torch_geometric")
 METHODS = {
-    "fdgnn-auto": _ours("ensemble"),
-    "fdgnn-wl": _ours("only WL"),
-    "fdgnn-union": _ours("union of both"),
-    "labels-rf": MethodEntry(
-        "label histogram, random forest", "pipelines:vectors", regression=True
+    "fdgnn-auto": MethodEntry("FDGNN auto: ensemble", "ensemble"),
+    "fdgnn-wl": MethodEntry("FDGNN auto: only WL", "ensemble"),
+    "fdgnn-union": MethodEntry("FDGNN auto: union of both", "ensemble"),
+    "labels-rf": MethodEntry("label histogram, random forest", "vectors"),
+    "ecfp-lr": MethodEntry(
+        "Morgan counts, logistic or ridge regression", "vectors", libraries=_RDKIT
     ),
-    "ecfp-lr": _of_molecules("Morgan counts, logistic or ridge regression"),
-    "ecfp-rf": _of_molecules("Morgan counts, random forest"),
-    "ecfp-gb": _of_molecules("Morgan counts, gradient boosting"),
-    "desc-rf": _of_molecules("RDKit descriptors, random forest"),
-    "desc-gb": _of_molecules("RDKit descriptors, gradient boosting"),
-    "wl": _kernel("Weisfeiler-Lehman", "WL"),
-    "wl-oa": _kernel("WL optimal assignment", "WL-OA"),
-    "pk": _kernel("propagation", "PK"),
-    "gk": _kernel("graphlet", "GK"),
-    "rw": _kernel("random-walk", "RW"),
-    "gin": _network("GIN", "GIN"),
-    "dgcnn": _network("DGCNN", "DGCNN"),
-    "gnn": _network("GNN (trained fixed point)", "GNN"),
+    "ecfp-rf": MethodEntry("Morgan counts, random forest", "vectors", libraries=_RDKIT),
+    "ecfp-gb": MethodEntry("Morgan counts, gradient boosting", "vectors", libraries=_RDKIT),
+    "desc-rf": MethodEntry("RDKit descriptors, random forest", "vectors", libraries=_RDKIT),
+    "desc-gb": MethodEntry("RDKit descriptors, gradient boosting", "vectors", libraries=_RDKIT),
+    "wl": MethodEntry("Weisfeiler-Lehman kernel, SVC", "kernel", "WL", _GRAKEL),
+    "wl-oa": MethodEntry("WL optimal assignment kernel, SVC", "kernel", "WL-OA", _GRAKEL),
+    "pk": MethodEntry("propagation kernel, SVC", "kernel", "PK", _GRAKEL),
+    "gk": MethodEntry("graphlet kernel, SVC", "kernel", "GK", _GRAKEL),
+    "rw": MethodEntry("random-walk kernel, SVC", "kernel", "RW", _GRAKEL),
+    "gin": MethodEntry("GIN", "network", "GIN", _TORCH),
+    "dgcnn": MethodEntry("DGCNN", "network", "DGCNN", _TORCH),
+    "gnn": MethodEntry("GNN (trained fixed point)", "network", "GNN", _TORCH),
 }
 
 
 def new_method(name: str, task: EvaluationTask, search: Search) -> Method:
     """Return the method of that name."""
-    module, function = METHODS[name].home.split(":")
-    home = import_module(f"fdgnn.evaluation.baselines.{module}")
-    found: Method = getattr(home, function)(name, task, search)
+    family = METHODS[name].family
+    home = "networks" if family == "network" else "pipelines"
+    module = import_module(f"fdgnn.evaluation.baselines.{home}")
+    found: Method = getattr(module, family)(name, task, search)
     return found
 
 
@@ -162,7 +147,8 @@ def check_method(name: str, *, molecules: bool = True, classify: bool = True) ->
     networks = " (install PyTorch's CPU build first)" if "torch" in entry.libraries else ""
     for library in entry.libraries:
         if util.find_spec(library) is None:
-            require(library, entry.extra, f"comparisons with {name}{networks}")
+            extra = "chem" if entry.molecules else "compare"
+            require(library, extra, f"comparisons with {name}{networks}")
 
 
 # ---------------------------------------------------------------------- a method
@@ -268,11 +254,6 @@ class Method(ABC):
         return [json.dumps(each) for each in self.grid] if len(self.grid) > 1 else []
 
     @property
-    def selects(self) -> bool:
-        """Whether anything is chosen, before training or in training."""
-        return bool(self.units) or self.n_configurations > 1
-
-    @property
     def only(self) -> Configuration:
         """The configuration where there is nothing to choose: the first of the grid."""
         return self.grid[0]
@@ -307,11 +288,12 @@ class Method(ABC):
         """The evaluation without results."""
         entry = METHODS[self.name]
         parameters: Configuration = {} if self.search.choose_epochs else {"choose_epochs": False}
+        selects = bool(self.units) or self.n_configurations > 1
         return self.task.described(
             ModelDescription(
                 name=self.name, title=entry.title, kind=self.kind, parameters=parameters
             ),
-            n_inner=self.inner_folds if self.selects else 0,
+            n_inner=self.inner_folds if selects else 0,
             n_configurations=self.n_configurations,
             scoring=self.scoring.name,
             class_weight=self.search.class_weight,
@@ -336,32 +318,29 @@ class Method(ABC):
         """
         task, search = self.task, replace(self.search, n_configurations=None)
         store = Checkpoints(parts, self.name, ENGINE, task.data_hash, task.folds, task.seed, search)
-        steps: list[Step] = []
 
-        def finish(key: str, act: Callable[[], dict[str, Any]]) -> Step | None:
+        def finish(key: str, act: Callable[..., dict[str, Any]], *given: Any) -> Step | None:
             found = store.load_record(key, Step)
             if found is None and make:
                 start = time.perf_counter()
-                made = act()
+                made = act(*given)
                 seconds = time.perf_counter() - start
                 found = Step(seconds=seconds, peak_mb=peak_megabytes(), **made)
                 store.save_record(key, found)
-            if found is not None:
-                steps.append(found)
             return found
 
-        for unit in self.units:
-            finish(unit, partial(self._select, unit))
-        selection, tested = list(steps), dict[int, tuple[Configuration, Step]]()
+        steps = [finish(unit, self._select, unit) for unit in self.units]
+        selection = [step for step in steps if step is not None]
         trials = [trial for step in selection for trial in step.trials]
+        tested: dict[int, tuple[Configuration, Step]] = {}
         if len(selection) == len(self.units):
             for o in range(len(task.folds)):
                 choice = best_trial(trials, o) if trials else self.only
                 key = f"fold {o} {sorted(choice.items())}"
-                step = finish(key, partial(self._test, o, choice))
+                step = finish(key, self._test, o, choice)
                 if step is not None:
                     tested[o] = choice, step
-        return self._evaluation(tested, selection, steps)
+        return self._evaluation(tested, selection)
 
     def _select(self, unit: str) -> dict[str, Any]:
         return {"trials": tuple(self.score(unit))}
@@ -385,35 +364,30 @@ class Method(ABC):
     _warm = False
 
     def _evaluation(
-        self,
-        tested: dict[int, tuple[Configuration, Step]],
-        selection: Sequence[Step],
-        steps: Sequence[Step],
+        self, tested: dict[int, tuple[Configuration, Step]], selection: Sequence[Step]
     ) -> Evaluation:
         """Return the evaluation of outer folds that are finished."""
-        task = self.task
+        task, tests = self.task, [step for _, step in tested.values()]
+        seconds = [step.seconds for step in (*selection, *tests)]
         found = replace(
             self.described,
             status="finished" if len(tested) == len(task.folds) else "unfinished",
-            times=Durations(
-                total=sum(step.seconds for step in steps),
-                selection=sum(step.seconds for step in selection),
-            ),
-            peak_mb=max((step.peak_mb for step in steps), default=None),
+            times=Durations(total=sum(seconds), selection=sum(seconds[: len(selection)])),
+            peak_mb=max((step.peak_mb for step in (*selection, *tests)), default=None),
             **provenance(),
         )
         if not tested:
             return found
         folds = task.folds[list(tested)]
         outputs = np.full((len(folds), *task.targets.coded.shape), np.nan)
-        for own, fold, (_, step) in zip(outputs, folds, tested.values(), strict=True):
+        for own, fold, step in zip(outputs, folds, tests, strict=True):
             own[fold == TEST] = np.array(step.outputs, dtype=np.float64)
         predictions = NestedPredictions(task.targets, folds == TEST, outputs)
         baselines = baselines_of(task.targets, folds, None)
-        weights = np.mean([step.n_parameters for _, step in tested.values()])
+        n_parameters = round(float(np.mean([step.n_parameters for step in tests])))
         return replace(
             found,
-            model=replace(found.model, n_parameters=round(float(weights))),
+            model=replace(found.model, n_parameters=n_parameters),
             targets=target_scores(task.graphs, predictions, self.scoring, baselines),
             folds=[
                 task.fold_result(

@@ -52,42 +52,35 @@ class VertexInputs:
     """
 
     def __init__(self, graphs: GraphBatch) -> None:
-        self.kind = _kind(graphs)
+        self.kind, values, rows = _shown(graphs)
         self._encoder: Any = StandardScaler()
         if self.kind != "features":
             self._encoder = OneHotEncoder(
                 handle_unknown="infrequent_if_exist", max_categories=MAX_LABELS
             )
-        values, rows = _shown(graphs)
         self._encoder.fit(values[rows])
         self.width = len(self._encoder.get_feature_names_out())
 
     def rows(self, graphs: GraphBatch) -> tuple[Floats, Ints]:
         """Return a table of rows, and the position in it of each vertex's row."""
-        if _kind(graphs) != self.kind:
+        kind, values, rows = _shown(graphs)
+        if kind != self.kind:
             raise GraphError(
-                f"the graphs come with {_kind(graphs)}, but the model was fitted on graphs with "
+                f"the graphs come with {kind}, but the model was fitted on graphs with "
                 f"{self.kind}; use the same kind of vertices for both"
             )
-        values, rows = _shown(graphs)
         table = self._encoder.transform(values)
-        return np.asarray(table if self.kind == "features" else table.toarray()), rows
+        return np.asarray(table if kind == "features" else table.toarray()), rows
 
 
-def _kind(graphs: GraphBatch) -> str:
+def _shown(graphs: GraphBatch) -> tuple[str, Array, Ints]:
+    """Return what vertices show: its name, values (n_values, width), and the row of each vertex."""
     if graphs.features is not None:
-        return "features"
-    return "degrees" if graphs.label_codes is None else "labels"
-
-
-def _shown(graphs: GraphBatch) -> tuple[Array, Ints]:
-    """Return different values that vertices show (n_values, width), and the one of each vertex."""
-    if graphs.features is not None:
-        return graphs.features, np.arange(graphs.n_vertices)
+        return "features", graphs.features, np.arange(graphs.n_vertices)
     if graphs.label_values is not None and graphs.label_codes is not None:
-        return graphs.label_values[:, None], graphs.label_codes.astype(np.int64)
+        return "labels", graphs.label_values[:, None], graphs.label_codes.astype(np.int64)
     values, rows = np.unique(np.diff(graphs.indptr), return_inverse=True)
-    return values[:, None], rows
+    return "degrees", values[:, None], rows
 
 
 # ---------------------------------------------------------------------- training
@@ -105,6 +98,8 @@ class NetworkClassifier(ABC):
         Of the first weights, the order of graphs and dropout. Torch's global generator is left
         as it was.
     batch_size : int, default=32
+    learning_rate : float, default=1e-3
+        The first one, of Adam unless a network has another optimizer.
 
     Attributes
     ----------
@@ -118,6 +113,7 @@ class NetworkClassifier(ABC):
     epochs: int
     seed: int = 0
     batch_size: int = 32
+    learning_rate: float = 1e-3
 
     @classmethod
     @abstractmethod
@@ -137,9 +133,10 @@ class NetworkClassifier(ABC):
 
         return cross_entropy(self._scores(net, batch), batch.y)
 
-    @abstractmethod
     def _optimizer(self, net: nn.ModuleDict) -> torch.optim.Optimizer:
-        """Make the optimizer."""
+        from torch.optim import Adam
+
+        return Adam(net.parameters(), lr=self.learning_rate, fused=True)
 
     def _learning_rate(self, epoch: int) -> float:
         """Return the learning rate of an epoch, as a share of the first one."""
@@ -322,7 +319,6 @@ def network(name: str, task: EvaluationTask, search: Search) -> NetworkMethod:
 # ---------------------------------------------------------------------- GIN
 
 N_LAYERS = 5  # the input counts as one
-LEARNING_RATE = 0.01
 HALVED_EVERY = 50  # epochs
 
 
@@ -343,6 +339,8 @@ class GINClassifier(NetworkClassifier):
     seed : int, default=0
     hidden : int, default=32
     batch_size : int, default=32
+    learning_rate : float, default=0.01
+        Halved after every 50 epochs.
     dropout : float, default=0.5
         Share of each layer's class scores that training drops.
 
@@ -356,6 +354,7 @@ class GINClassifier(NetworkClassifier):
     MAX_EPOCHS: ClassVar[int] = 350
 
     hidden: int = 32
+    learning_rate: float = 0.01
     dropout: float = 0.5
 
     @classmethod
@@ -409,11 +408,6 @@ class GINClassifier(NetworkClassifier):
         ]
         return sum(scores[1:], start=scores[0])
 
-    def _optimizer(self, net: nn.ModuleDict) -> torch.optim.Optimizer:
-        from torch.optim import Adam
-
-        return Adam(net.parameters(), lr=LEARNING_RATE, fused=True)
-
     def _learning_rate(self, epoch: int) -> float:
         return 0.5 ** (epoch // HALVED_EVERY)
 
@@ -461,7 +455,6 @@ class DGCNNClassifier(NetworkClassifier):
 
     MAX_EPOCHS: ClassVar[int] = 300
 
-    learning_rate: float = 1e-3
     sorted_share: float = 0.6
     batch_size: int = 50
 
@@ -516,11 +509,6 @@ class DGCNNClassifier(NetworkClassifier):
         x = net["vertex_filters"](x.view(batch.num_graphs, -1, sum(CHANNELS)))
         scores: Tensor = net["dense"](net["filters"](x.transpose(1, 2)))
         return scores
-
-    def _optimizer(self, net: nn.ModuleDict) -> torch.optim.Optimizer:
-        from torch.optim import Adam
-
-        return Adam(net.parameters(), lr=self.learning_rate, fused=True)
 
 
 def n_sorted(graphs: GraphBatch, share: float) -> int:

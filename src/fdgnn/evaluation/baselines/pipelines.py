@@ -158,19 +158,6 @@ class LabelHistogram:
         return np.asarray(counts @ table)
 
 
-def molecule_descriptors(smiles: Array) -> Floats:
-    """Return the descriptors of molecules, NaN where one cannot be computed."""
-    return SmilesColumn(smiles, np.empty(0, dtype=np.int64)).descriptors("fast")
-
-
-def _dense_morgan_counts(smiles: Array) -> Array:
-    return np.asarray(morgan_counts(smiles).toarray(), dtype=np.float32)
-
-
-def _filled_descriptors(smiles: Array) -> Floats:
-    return np.nan_to_num(molecule_descriptors(smiles))
-
-
 def vectors(name: str, task: EvaluationTask, search: Search) -> PipelineMethod:
     """Return a model on vectors of graphs: ``labels-rf``, ``ecfp-lr`` and so on."""
     vector, _, model = name.partition("-")
@@ -179,9 +166,16 @@ def vectors(name: str, task: EvaluationTask, search: Search) -> PipelineMethod:
     if vector == "labels":
         encode = LabelHistogram(task.graphs)
     elif vector == "ecfp":
-        encode = _dense_morgan_counts if model == "gb" else morgan_counts
+
+        def encode(smiles: Array) -> Any:
+            counts = morgan_counts(smiles)
+            return counts.toarray().astype(np.float32) if model == "gb" else counts
     else:
-        encode = molecule_descriptors if model == "gb" else _filled_descriptors
+
+        def encode(smiles: Array) -> Floats:  # NaN where a descriptor cannot be computed
+            found = SmilesColumn(smiles, np.empty(0, dtype=np.int64)).descriptors("fast")
+            return found if model == "gb" else np.nan_to_num(found)
+
     grid: list[Configuration] = [{}]
     estimator: Make
     if model == "rf":
@@ -220,8 +214,9 @@ def kernel(name: str, task: EvaluationTask, search: Search) -> PipelineMethod:
     grid = [{**each, "C": C} for each in grids.get(name, heights) for C in C_VALUES]
 
     def encoder(**parameters: Any) -> Any:
-        known = FunctionTransformer(_finite)
-        return make_pipeline(_grakel_kernel(name, task.seed, **parameters), known)
+        # Graphs on which a kernel is zero have no norm, and resemble no other.
+        finite = FunctionTransformer(partial(np.nan_to_num, nan=0.0, posinf=0.0, neginf=0.0))
+        return make_pipeline(_grakel_kernel(name, task.seed, **parameters), finite)
 
     estimator = partial(SVC, kernel="precomputed", max_iter=MOST_STEPS, break_ties=True)
     return PipelineMethod(
@@ -247,11 +242,6 @@ def _grakel_kernel(name: str, seed: int, height: int = 0, size: int = 0, decay: 
         return kernels.GraphletSampling(k=size, sampling=drawn, normalize=True, random_state=seed)
     # Common walks of all lengths, longer ones counting less; labels are not seen.
     return kernels.RandomWalk(lamda=decay, normalize=True)
-
-
-def _finite(K: Any) -> Floats:
-    """Replace NaN by zero: graphs on which a kernel is zero have no norm, and resemble no other."""
-    return np.nan_to_num(np.asarray(K, dtype=np.float64), nan=0.0, posinf=0.0, neginf=0.0)
 
 
 def as_grakel(graphs: GraphBatch) -> list[Any]:

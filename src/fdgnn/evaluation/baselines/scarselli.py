@@ -213,9 +213,13 @@ class States:
         seen = net["target"](inputs).index_select(0, wiring.targets)
         self._seen = seen + net["source"](inputs).index_select(0, wiring.sources)
         with torch.no_grad():
-            fixed = self._iterate(wiring.last)
-        wiring.last = fixed
-        self.x, t = self.step(fixed)
+            x = torch.zeros_like(self._bias) if wiring.last is None else wiring.last
+            for _ in range(MAX_STEPS):
+                before, x = x, self.step(x)[0]
+                if (x - before).abs().max() <= TOLERANCE:
+                    break
+        wiring.last = x
+        self.x, t = self.step(x)
         self.slopes = 1 - t * t
         if self.x.requires_grad:
             # No method of self: x would hold what holds x, out of the garbage collector's sight.
@@ -226,14 +230,6 @@ class States:
         """Return F(x), and t."""
         t = ((x @ self._R.T).index_select(0, self._wiring.sources) + self._seen).tanh()
         return self._wiring.to_targets(t) @ self._W.T + self._bias, t
-
-    def _iterate(self, start: Tensor | None) -> Tensor:
-        x = self._bias.new_zeros(self._bias.shape) if start is None else start
-        for _ in range(MAX_STEPS):
-            before, x = x, self.step(x)[0]
-            if (x - before).abs().max() <= TOLERANCE:
-                break
-        return x
 
     def column_sums(self) -> Tensor:
         """Return sums of absolute values in the columns of dF/dx, (n_vertices, state_size)."""
