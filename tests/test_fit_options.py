@@ -86,7 +86,7 @@ def trained(graphs, y, options=None, **more):
 
 def test_scores_that_everyone_asks_for_are_always_there(table):
     options = TrainingOptions(scoring="average_precision")
-    found = trained(table.graphs, table.y, options, smiles=table.smiles)
+    found = trained(table.graphs, table.y, options)
     metrics = [each.metric for each in found.metrics]
     assert metrics == ["average_precision", "accuracy", "balanced_accuracy", "roc_auc"]
     assert (found.metric, found.score) == ("average precision", found.metrics[0].mean)
@@ -101,7 +101,7 @@ def test_scores_that_everyone_asks_for_are_always_there(table):
 def test_numbers_have_errors_that_are_positive(table):
     y = np.bincount(table.graphs.graph_of_vertex) + 0.1
     options = TrainingOptions(scoring="rmse", task="regression")
-    found = trained(table.graphs, y, options, smiles=table.smiles)
+    found = trained(table.graphs, y, options)
     assert [each.metric for each in found.metrics] == ["rmse", "r2", "mae", "spearman"]
     assert 0 < found.score < found.baseline("constant").mean == pytest.approx(y.std(), rel=0.1)
     assert found.std == pytest.approx(np.std(found.by("rmse").folds, ddof=1))
@@ -113,7 +113,7 @@ def test_a_constant_is_scored_in_the_folds_of_the_model(table):
     y = (np.arange(len(table.y)) > 60).astype(int)
     year = np.array([float(v) for v in table.columns["year"]])
     options = TrainingOptions(scoring="accuracy", split=Split("time", year, "year"))
-    found = trained(table.graphs, y, options, smiles=table.smiles)
+    found = trained(table.graphs, y, options)
     tested = y[len(y) // 6 :]  # six spans of time, the first of which is trained on only
     assert found.baseline("constant").mean == pytest.approx(1 - tested.mean())
 

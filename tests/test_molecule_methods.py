@@ -42,7 +42,7 @@ MASSES = np.array([len(smiles) + 3.0 * ("O" in smiles) for smiles in SMILES])
 def task():
     graphs = as_batch(SMILES)
     targets = read_targets(Y, graphs, True)
-    return EvaluationTask("mine", graphs, targets, nested_folds(Y, 3, 3, seed=0), smiles=SMILES)
+    return EvaluationTask("mine", graphs, targets, nested_folds(Y, 3, 3, seed=0))
 
 
 @pytest.fixture(scope="module")

@@ -187,7 +187,6 @@ def train(
     targets: Targets,
     options: TrainingOptions | None = None,
     *,
-    smiles: Sequence[str] | None = None,
     ids: Sequence[Any] | None = None,
     dataset: str = "",
     context: Context | None = None,
@@ -198,8 +197,6 @@ def train(
     ----------
     graphs, targets
     options : TrainingOptions, optional
-    smiles : sequence of str, optional
-        SMILES of graphs that are molecules, for the baseline.
     ids : sequence, optional
         Ids of the graphs, for `neighbors` of the model.
     dataset : str
@@ -218,13 +215,12 @@ def train(
     texts = None if ids is None else as_text(ids)
     if options.split.kind == "time":
         order = options.split.order(len(targets))
-        graphs, targets, smiles = _some(order, graphs, targets, smiles)
+        graphs, targets = graphs[order], targets[order]
         options, texts = options.of_rows(order), None if texts is None else texts[order]
-    used, of_used, own_smiles = graphs, targets, smiles
+    used, of_used = graphs, targets
     some = sample_of(targets, options.search_on, options.seed)
     if some is not None:
-        used, of_used, own_smiles = _some(some, graphs, targets, smiles)
-        options = options.of_rows(some)
+        used, of_used, options = graphs[some], targets[some], options.of_rows(some)
     try:
         search = new_search(of_used, options, context)
     except ValueError:
@@ -238,9 +234,7 @@ def train(
     if some is not None:
         search.refit(graphs, targets)
     folds = search.nested_folds_
-    task = EvaluationTask(
-        dataset, used, of_used, folds, options.split.words, options.seed, own_smiles
-    )
+    task = EvaluationTask(dataset, used, of_used, folds, options.split.words, options.seed)
     found = evaluation_of_search(search, task, name=options.model, n_jobs=context.n_jobs).evaluation
     tested = folds == TEST
     tested_by = np.where(tested.any(axis=0), tested.argmax(axis=0), -1)
@@ -266,12 +260,6 @@ def train(
         command=context.command,
     )
     return model
-
-
-def _some(
-    rows: Ints, graphs: GraphBatch, targets: Targets, smiles: Sequence[str] | None
-) -> tuple[GraphBatch, Targets, Sequence[str] | None]:
-    return graphs[rows], targets[rows], None if smiles is None else [smiles[i] for i in rows]
 
 
 def scale_note(targets: Targets) -> str | None:

@@ -331,9 +331,8 @@ def read_task(
         folds, words = read_splits(splits, len(targets)), f"published splits ({splits.name})"
     else:
         folds = split.nested(targets, 10, n_inner, run.random_state)
-    smiles = None if table is None else table.smiles
     ids = None if table is None else [table.ids[row] for row in table.rows]
-    return EvaluationTask(name, graphs, targets, folds, words, run.random_state, smiles, ids)
+    return EvaluationTask(name, graphs, targets, folds, words, run.random_state, ids)
 
 
 def is_table(data: str, format: str | None) -> bool:

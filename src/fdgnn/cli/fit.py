@@ -199,7 +199,7 @@ def fit(
         say(f"hint: training out of core takes less time and memory: {less}", context.quiet)
     options = replace(options, split=held_out.of_table(table, context))
     model = train(
-        graphs, y, options, smiles=table.smiles, ids=[table.ids[row] for row in table.rows],
+        graphs, y, options, ids=[table.ids[row] for row in table.rows],
         dataset=dataset_of(data), context=context,
     )  # fmt: skip
     save_model(model, output, training_graphs=training_graphs)

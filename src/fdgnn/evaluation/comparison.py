@@ -136,8 +136,7 @@ def compare(
     classify = (task or guess_task(np.asarray(y))) == "classification"
     targets = read_targets(y, batch, classify)
     folds = Split().nested(targets, n_outer, n_inner, seed)
-    known = None if batch.smiles is None else batch.smiles.texts.tolist()
-    given = EvaluationTask(name, batch, targets, folds, seed=seed, smiles=known)
+    given = EvaluationTask(name, batch, targets, folds, seed=seed)
     context = Context(n_jobs, quiet=not verbose)
     with contextlib.ExitStack() as stack:
         where = Path(out or stack.enter_context(tempfile.TemporaryDirectory()))

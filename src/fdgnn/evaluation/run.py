@@ -68,8 +68,6 @@ class EvaluationTask:
         How graphs are held out, in words.
     seed : int
         Of the folds, and of the models.
-    smiles : sequence of str, optional
-        Where the graphs are molecules: what they were read from.
     ids : sequence, optional
         Names of the graphs; by default their positions from 0.
     """
@@ -80,8 +78,12 @@ class EvaluationTask:
     folds: Folds
     split: str = "random split"
     seed: int = 0
-    smiles: Sequence[str] | None = None
     ids: Sequence[object] | None = None
+
+    @property
+    def smiles(self) -> Sequence[str] | None:
+        """The SMILES of graphs that are molecules."""
+        return None if self.graphs.smiles is None else self.graphs.smiles.texts.tolist()
 
     @cached_property
     def data_hash(self) -> str:
