@@ -9,9 +9,8 @@ import subprocess
 import sys
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
@@ -19,9 +18,9 @@ from typing import IO, Any
 import numpy as np
 
 from fdgnn import limits
-from fdgnn.datasets.files import Expansion
+from fdgnn.datasets.files import DAMAGE, Expansion, readable
 from fdgnn.datasets.rows import Row
-from fdgnn.exceptions import DatasetError, DatasetFormatError
+from fdgnn.datasets.tables import Table
 from fdgnn.extras import require
 
 BATCH = 4096  # rows in memory at a time
@@ -30,10 +29,8 @@ EMPTY_ROW = 64  # bytes that a row takes here, at least
 LEAST_MEMORY = 2**30  # bytes that reading any file may take
 BYTES_PER_SECOND = 50_000  # a second more for so many bytes, which may unpack to 10 MB
 
-Reader = tuple[list[str], Callable[[Sequence[str]], Iterator[Row]]]
 
-
-def read_arrow(path: Path, format: str) -> Reader:
+def read_arrow(path: Path, format: str) -> Table:
     """Find the columns of a file; return them and a function from the wanted ones to rows.
 
     A process of its own reads the file (`arrow_child`, docs/decisions/0046-arrow-in-a-child.md).
@@ -41,13 +38,16 @@ def read_arrow(path: Path, format: str) -> Reader:
     pa = require("pyarrow", "tables", "Parquet and Arrow files")
     if format == "parquet":
         require("pyarrow.parquet", "tables", "Parquet files")
-    with _readable(path, pa):
+    remedy, damage = "; get the file again", (*DAMAGE, OverflowError, pa.ArrowException)
+    with readable(path, remedy, damage):
         child = _Child(path, format)
 
     def rows(wanted: Sequence[str]) -> Iterator[Row]:
-        expansion = Expansion(str(path), path.stat().st_size)
-        with _readable(path, pa):
-            for batch in child.batches(list(wanted), replace(expansion)):
+        with readable(path, remedy, damage):
+            size = path.stat().st_size
+            Expansion(str(path), size).add(sum(child.n_entries.get(name, 0) for name in wanted))
+            expansion = Expansion(str(path), size)
+            for batch in child.batches(wanted):
                 batch.validate(full=True)
                 expansion.add(batch.nbytes + EMPTY_ROW * len(batch))
                 columns = [cells(batch.column(name)) for name in wanted]
@@ -57,41 +57,33 @@ def read_arrow(path: Path, format: str) -> Reader:
     return child.columns, rows
 
 
-@contextmanager
-def _readable(path: Path, pa: Any) -> Iterator[None]:
-    try:
-        yield
-    except DatasetError:
-        raise
-    except (pa.ArrowException, OSError, ValueError, OverflowError, LookupError) as error:
-        why = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
-        raise DatasetFormatError(
-            f"{path}: it cannot be read ({why}); get the file again"
-        ) from error
-
-
 class _Child:
     """The process that reads one file, and its messages."""
+
+    columns: list[str]
+    n_entries: dict[str, int]  # of columns, where the file announces them
 
     def __init__(self, path: Path, format: str) -> None:
         size = path.stat().st_size
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 -- closed with the process
         self._process = start_reader(self._complaints)
         weakref.finalize(self, _end, self._process, self._complaints)
-        self._tell({
+        self._send({
             "path": str(path.absolute()), "format": format, "sys_path": sys.path,
             "rows": BATCH, "entries": ENTRIES,
             "bytes": int(max(LEAST_MEMORY, 2 * limits.MAX_EXPANSION.value * size)),
             "seconds": int(limits.MAX_READER_SECONDS.value + size / BYTES_PER_SECOND),
         })  # fmt: skip
-        self.columns: list[str] = self._answer()
+        answer = self._process.stdout.readline()
+        if not answer.endswith(b"\n"):
+            raise ValueError(self._why() or "it was not read to its end")
+        self.columns, self.n_entries = json.loads(answer)
 
-    def batches(self, wanted: list[str], expansion: Expansion) -> Iterator[Any]:
+    def batches(self, wanted: Sequence[str]) -> Iterator[Any]:
         """Read the requested columns, and drop all others."""
         import pyarrow as pa
 
-        self._tell(wanted)
-        expansion.add(self._answer())
+        self._send(wanted)
         try:
             yield from pa.ipc.open_stream(self._process.stdout)
         except (pa.ArrowException, OSError) as error:  # mostly fewer bytes than expected
@@ -99,29 +91,25 @@ class _Child:
         if why := self._why():
             raise ValueError(why)
 
-    def _tell(self, what: Any) -> None:
+    def _send(self, message: Any) -> None:
         with suppress(BrokenPipeError):  # it is noticed when the answer does not come
-            self._process.stdin.write(json.dumps(what).encode() + b"\n")
+            self._process.stdin.write(json.dumps(message).encode() + b"\n")
             self._process.stdin.flush()
-
-    def _answer(self) -> Any:
-        line = self._process.stdout.readline()
-        if not line.endswith(b"\n"):
-            raise ValueError(self._why() or "it was not read to its end")
-        return json.loads(line)
 
     def _why(self) -> str | None:
         """Return why the process ended; None if it finished its task."""
         code = self._process.wait()
+        if code == 0:
+            return None
         if code < 0:
             name = signal.Signals(-code).name
             too_long = f"reading it took too long; {limits.MAX_READER_SECONDS.in_words}"
             return too_long if name == "SIGXCPU" else f"reading it ended a process by {name}"
         self._complaints.seek(0)
-        lines = self._complaints.read().splitlines()
-        if code and lines and lines[-1].startswith(b'"'):
-            return str(json.loads(lines[-1]))
-        return f"reading it ended a process with {code}" if code else None
+        last = self._complaints.read().splitlines()[-1:]
+        if last and last[0].startswith(b'"'):
+            return str(json.loads(last[0]))
+        return f"reading it ended a process with {code}"
 
 
 def start_reader(complaints: IO[bytes]) -> Any:

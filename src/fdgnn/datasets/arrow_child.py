@@ -11,15 +11,37 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any
+
+# The schema, the number of entries of columns, and a function from columns to batches.
+Opened = tuple[Any, dict[str, int], Callable[[list[str]], Iterable[Any]]]
 
 
 def main(requests: IO[bytes], answers: IO[bytes], complaints: IO[bytes]) -> int:
     """Write the names of the columns, then the rows of those that are requested."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        _serve(requests, answers)
+        job = json.loads(requests.readline())
+        sys.path[:] = job["sys_path"]
+        import pyarrow as pa
+
+        _limit(job["bytes"], job["seconds"])
+        schema, n_entries, batches = (_parquet if job["format"] == "parquet" else _arrow)(job)
+        answers.write(json.dumps([schema.names, n_entries]).encode() + b"\n")
+        answers.flush()
+        request = requests.readline()
+        if not request:
+            return 0
+        wanted = json.loads(request)
+        fields = [schema.field(name) for name in wanted]
+        with pa.ipc.new_stream(answers, pa.schema(fields)) as writer:
+            for batch in batches(wanted):
+                found = batch.select(wanted)
+                # Arrow trusts files: what points outside its buffers would be followed there.
+                found.validate(full=True)
+                writer.write_batch(found)
+        answers.flush()
     except BrokenPipeError:
         return 1  # nobody is interested any more
     except Exception as error:
@@ -28,34 +50,6 @@ def main(requests: IO[bytes], answers: IO[bytes], complaints: IO[bytes]) -> int:
         complaints.flush()
         return 1
     return 0
-
-
-def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
-    job = json.loads(requests.readline())
-    sys.path[:] = job["sys_path"]
-    import pyarrow as pa
-
-    _limit(job["bytes"], job["seconds"])
-    file = _Parquet(job) if job["format"] == "parquet" else _Arrow(job)
-    _say(answers, file.columns)
-    asked = requests.readline()
-    if not asked:
-        return
-    wanted = json.loads(asked)
-    _say(answers, file.n_entries(wanted))
-    schema = pa.schema([file.schema.field(name) for name in wanted])
-    with pa.ipc.new_stream(answers, schema) as writer:
-        for batch in file.batches(wanted):
-            found = batch.select(wanted)
-            # Arrow trusts files: what points outside its buffers would be followed there.
-            found.validate(full=True)
-            writer.write_batch(found)
-    answers.flush()
-
-
-def _say(answers: IO[bytes], what: Any) -> None:
-    answers.write(json.dumps(what).encode() + b"\n")
-    answers.flush()
 
 
 def _limit(n_bytes: int, seconds: int) -> None:
@@ -73,67 +67,47 @@ def _limit(n_bytes: int, seconds: int) -> None:
         pass  # not on this system
 
 
-class _Parquet:
-    """A Parquet file."""
+def _parquet(job: dict[str, Any]) -> Opened:
+    """Open a Parquet file."""
+    import pyarrow.parquet as pq
 
-    def __init__(self, job: dict[str, Any]) -> None:
-        import pyarrow.parquet as pq
+    file = pq.ParquetFile(job["path"])
+    n_entries: dict[str, int] = {}
+    density: dict[str, float] = {}  # entries in a row, on the average of a group of rows
+    for group in map(file.metadata.row_group, range(file.metadata.num_row_groups)):
+        for column in map(group.column, range(group.num_columns)):
+            name, n = column.path_in_schema.split(".")[0], column.num_values
+            n_entries[name] = n_entries.get(name, 0) + n
+            density[name] = max(density.get(name, 1), n / max(group.num_rows, 1))
 
-        self._job = job
-        self._file = pq.ParquetFile(job["path"])
-        self._most = 1.0  # entries in a row, on the average of a group of rows
-        self.schema = self._file.schema_arrow
-        self.columns = list(self.schema.names)
-
-    def n_entries(self, wanted: Sequence[str]) -> int:
-        """Return the number of entries of the columns by the file's metadata."""
-        metadata, found = self._file.metadata, 0
-        for group in map(metadata.row_group, range(metadata.num_row_groups)):
-            for column in map(group.column, range(group.num_columns)):
-                if column.path_in_schema.split(".")[0] in wanted:
-                    found += column.num_values
-                    self._most = max(self._most, column.num_values / max(group.num_rows, 1))
+    def batches(wanted: list[str]) -> Iterable[Any]:
+        # So many rows that their entries fit in memory: a few bytes can encode "a million times
+        # the same entry".
+        most = max((density.get(name, 1) for name in wanted), default=1)
+        n_rows = max(1, min(job["rows"], int(job["entries"] / most)))
+        found: Iterable[Any] = file.iter_batches(n_rows, columns=wanted, use_threads=False)
         return found
 
-    def batches(self, wanted: Sequence[str]) -> Iterable[Any]:
-        """Return batches of so many rows that their entries fit in memory.
-
-        A few bytes can encode "a million times the same entry".
-        """
-        n_rows = max(1, min(self._job["rows"], int(self._job["entries"] / self._most)))
-        found: Iterable[Any] = self._file.iter_batches(n_rows, columns=wanted, use_threads=False)
-        return found
+    return file.schema_arrow, n_entries, batches
 
 
-class _Arrow:
-    """An Arrow file or stream."""
+def _arrow(job: dict[str, Any]) -> Opened:
+    """Open an Arrow file or stream, in which nothing is known before it is read."""
+    import pyarrow as pa
 
-    def __init__(self, job: dict[str, Any]) -> None:
-        import pyarrow as pa
+    source = pa.memory_map(job["path"])
+    is_file = source.read(6) == b"ARROW1"
+    source.seek(0)
+    reader = pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source)
+    found = map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader
 
-        source = pa.memory_map(job["path"])
-        is_file = source.read(6) == b"ARROW1"
-        source.seek(0)
-        reader = pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source)
-        self._rows, self.schema, self.columns = (
-            job["rows"],
-            reader.schema,
-            list(reader.schema.names),
-        )
-        self._batches = (
-            map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader
-        )
-
-    def n_entries(self, wanted: Sequence[str]) -> int:
-        """Nothing is known before it is read."""
-        return 0
-
-    def batches(self, wanted: Sequence[str]) -> Iterator[Any]:
-        """Yield some rows at a time."""
-        for batch in self._batches:
+    def batches(wanted: list[str]) -> Iterator[Any]:
+        for batch in found:
             batch.validate()
-            for start in range(0, len(batch), self._rows):
-                yield batch.slice(start, self._rows)
+            for start in range(0, len(batch), job["rows"]):
+                yield batch.slice(start, job["rows"])
+
+    return reader.schema, {}, batches
 
 
 if __name__ == "__main__":

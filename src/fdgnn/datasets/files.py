@@ -22,6 +22,7 @@ from typing import IO, Any, cast
 from fdgnn import files
 from fdgnn.datasets.home import KNOWN_NAMES, no_such_name
 from fdgnn.exceptions import (
+    DatasetError,
     DatasetFormatError,
     DatasetNotFoundError,
     UnsafeArchiveError,
@@ -40,6 +41,21 @@ DAMAGE = (
     zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, RuntimeError,
     ValueError, LookupError,
 )  # fmt: skip
+
+
+@contextmanager
+def readable(
+    name: object, remedy: str = "", damage: tuple[type[Exception], ...] = DAMAGE
+) -> Iterator[None]:
+    """Turn what a damaged file raises into an error that names it."""
+    try:
+        yield
+    except DatasetError:
+        raise
+    except damage as error:
+        lines = str(getattr(error, "strerror", None) or error).splitlines()
+        why = lines[0].rstrip(".") if lines else type(error).__name__
+        raise DatasetFormatError(f"{name}: it cannot be read ({why}){remedy}") from error
 
 
 @dataclass
@@ -63,8 +79,12 @@ class Expansion:
 
 
 @contextmanager
-def open_unpacked(path: Path) -> Iterator[tuple[IO[bytes], Expansion | None]]:
+def open_unpacked(source: str | Path | Stream) -> Iterator[tuple[IO[bytes], Expansion | None]]:
     """Open a file, packed by gzip or not; the reader of a packed one counts its bytes."""
+    if isinstance(source, Stream):  # which stays open
+        yield source.content, source.expansion
+        return
+    path = Path(source)
     with path.open("rb") as stream:
         packed = stream.read(2) == GZIP
         stream.seek(0)
@@ -73,6 +93,9 @@ def open_unpacked(path: Path) -> Iterator[tuple[IO[bytes], Expansion | None]]:
             return
         with gzip.open(stream) as unpacked:
             yield cast(IO[bytes], unpacked), Expansion(str(path), path.stat().st_size)
+
+
+_AGAIN = "; delete it and get it again"
 
 
 @dataclass(frozen=True)
@@ -103,13 +126,10 @@ class TextFile:
 
     def _parts(self) -> Iterator[bytes]:
         n_read = 0
-        try:
-            with self.open() as stream:
-                while part := stream.read(BLOCK):
-                    n_read += len(part)
-                    yield part
-        except DAMAGE as error:
-            raise _damaged(self.name, error) from error
+        with readable(self.name, _AGAIN), self.open() as stream:
+            while part := stream.read(BLOCK):
+                n_read += len(part)
+                yield part
         if n_read != self.size:
             raise DatasetFormatError(
                 f"{self.name}: {n_read} bytes were read, {self.size} announced; get the file again"
@@ -129,10 +149,8 @@ def open_dataset(path: Path) -> Iterator[dict[str, TextFile]]:
             found.append(TextFile(str(file), stat.st_size, stamp, opened))
         yield _by_kind(found, path)
     elif path.is_file():
-        try:
+        with readable(path, _AGAIN):
             archive = zipfile.ZipFile(path)
-        except DAMAGE as error:
-            raise _damaged(str(path), error) from error
         with archive:
             members = archive.infolist()
             check_archive(members, path)
@@ -144,10 +162,6 @@ def open_dataset(path: Path) -> Iterator[dict[str, TextFile]]:
             yield _by_kind(found, path)
     else:
         raise DatasetNotFoundError(f"{path}: no such folder or zip file")
-
-
-def _damaged(name: str, error: Exception) -> DatasetFormatError:
-    return DatasetFormatError(f"{name}: it cannot be read ({error}); delete it and get it again")
 
 
 def check_archive(members: list[zipfile.ZipInfo], path: Path) -> None:
@@ -201,20 +215,19 @@ class Stream:
     expansion: Expansion | None = None  # of a packed one, where its size is known
 
     @classmethod
-    def standard_input(cls) -> Stream:
-        """Wrap standard input."""
-        if sys.stdin is None or sys.stdin.closed:
-            raise DatasetFormatError("standard input: it is closed; give the name of a file")
-        return replace(cls.of(sys.stdin), name="standard input")
-
-    @classmethod
     def of(cls, file: Any) -> Stream:
         """Wrap a file that is open for reading, text or binary."""
         name = getattr(file, "name", None)
         name = name if isinstance(name, str) else f"the open {type(file).__name__}"
-        try:
-            stream, expansion = _as_bytes(file), None
-            can_seek = _can_seek(stream)
+        # A text file has one of bytes below, unless it is in memory, such as a StringIO.
+        stream: Any = getattr(file, "buffer", None) if isinstance(file, io.TextIOBase) else file
+        expansion = None
+        with readable(name):
+            can_seek = hasattr(stream, "seekable") and stream.seekable()
+            if not can_seek and not hasattr(stream, "peek"):  # its beginning is read twice
+                content = file.read()
+                content = content.encode() if isinstance(content, str) else content
+                stream, can_seek = io.BytesIO(content), True
             place = stream.tell() if can_seek else 0
             start = bytes(stream.read(8) if can_seek else stream.peek(8)[:8])
             if can_seek:
@@ -225,8 +238,6 @@ class Stream:
                     stream.seek(place)
                 stream = io.BufferedReader(cast(Any, gzip.GzipFile(fileobj=stream)))
                 start = bytes(stream.peek(8)[:8])
-        except DAMAGE as error:
-            raise DatasetFormatError(f"{name}: it cannot be read ({error})") from error
         return cls(name, stream, start.removeprefix(b"\xef\xbb\xbf").lstrip(), expansion)
 
     def __str__(self) -> str:
@@ -236,24 +247,6 @@ class Stream:
 def is_stream(given: Any) -> bool:
     """Return whether something is an open file."""
     return hasattr(given, "read") and not hasattr(given, "columns")
-
-
-def _as_bytes(file: Any) -> Any:
-    """Return a stream of bytes whose beginning can be read twice."""
-    if isinstance(file, io.TextIOBase):
-        below = getattr(file, "buffer", None)
-        if below is None:  # a StringIO is in memory anyway
-            return io.BytesIO(file.read().encode())
-        file = below
-    if _can_seek(file) or hasattr(file, "peek"):
-        return file
-    content = file.read()
-    return io.BytesIO(content.encode() if isinstance(content, str) else content)
-
-
-def _can_seek(file: Any) -> bool:
-    asked = getattr(file, "seekable", None)
-    return bool(asked is not None and asked())
 
 
 # ---------------------------------------------------------------------- formats
@@ -294,7 +287,9 @@ def recognize(path: str | os.PathLike[str] | Stream, format: str | None = None) 
     if format is not None and format not in FORMATS:
         raise ValueError(f"format={format!r}: expected one of {', '.join(FORMATS)}")
     if str(path) == STANDARD_INPUT:
-        path = Stream.standard_input()
+        if sys.stdin is None or sys.stdin.closed:
+            raise DatasetFormatError("standard input: it is closed; give the name of a file")
+        path = replace(Stream.of(sys.stdin), name="standard input")
     if isinstance(path, Stream):  # as given, by its name, or else CSV or JSON lines
         named = SUFFIXES.get(_suffix(Path(path.name)))
         found = format or named or ("jsonl" if path.start.startswith(b"{") else "csv")
@@ -353,11 +348,8 @@ def _what_it_is(path: Path) -> str:
 def _of_file(path: Path) -> str:
     if _suffix(path) in SUFFIXES:
         return SUFFIXES[_suffix(path)]
-    try:
-        with open_unpacked(path) as (stream, _):
-            start = stream.read(8).removeprefix(b"\xef\xbb\xbf").lstrip()
-    except DAMAGE as error:
-        raise DatasetFormatError(f"{path}: it cannot be read ({error})") from error
+    with readable(path), open_unpacked(path) as (stream, _):
+        start = stream.read(8).removeprefix(b"\xef\xbb\xbf").lstrip()
     for magic, format in MAGIC.items():
         if start.startswith(magic):
             return format
@@ -377,18 +369,13 @@ def _in_folder(folder: Path, format: str | None) -> Found:
     files = regular_files(folder, entries)
     if format == "tu" or (format is None and any(p.name.endswith("_A.txt") for p in files)):
         return Found("tu", [folder])
-    by_format: dict[str, list[Path]] = {}
-    for path in files:
-        if _suffix(path) in SUFFIXES:
-            by_format.setdefault(SUFFIXES[_suffix(path)], []).append(path)
-    candidates = [format] if format else ["graphml", *TABLES]
-    for candidate in candidates:
-        if candidate in by_format:
-            return Found(candidate, by_format[candidate])
+    for candidate in [format] if format else ["graphml", *TABLES]:
+        if found := [path for path in files if SUFFIXES.get(_suffix(path)) == candidate]:
+            return Found(candidate, found)
     counts = Counter(path.suffix or "without a suffix" for path in files)
-    found = ", ".join(f"{n} {suffix}" for suffix, n in counts.most_common(5))
+    listed = ", ".join(f"{n} {suffix}" for suffix, n in counts.most_common(5))
     what = "" if format is None else f"no {format} files; "
-    what += f"a folder with these files: {found}" if found else "an empty folder"
+    what += f"a folder with these files: {listed}" if listed else "an empty folder"
     raise DatasetFormatError(f"{folder}: {what}; what can be read is {READABLE}")
 
 

@@ -18,7 +18,7 @@ import zipfile
 from codecs import BOM_UTF8
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import chain, groupby, islice, repeat
 from numbers import Number
 from pathlib import Path
@@ -29,15 +29,14 @@ import numpy as np
 from fdgnn.arrays import Array
 from fdgnn.datasets.files import (
     BLOCK,
-    DAMAGE,
     STANDARD_INPUT,
-    Expansion,
     Stream,
     check_archive,
     open_unpacked,
+    readable,
 )
 from fdgnn.datasets.rows import BadRow, Row
-from fdgnn.exceptions import DatasetError, DatasetFormatError, GraphError, warn_unused
+from fdgnn.exceptions import DatasetFormatError, GraphError, warn_unused
 from fdgnn.extras import require
 from fdgnn.graphs import checks
 from fdgnn.graphs.descriptors import number_in
@@ -394,7 +393,7 @@ def decoded(line: bytes) -> str:
 def raw_lines(path: Source) -> Iterator[bytes | BadRow]:
     """Yield all lines with line ends; a line that is too long is an invalid row."""
     most = int(MAX_ROW_BYTES.value)
-    with _readable(path), _open(path) as (stream, expansion):
+    with readable(name_of(path)), open_unpacked(path) as (stream, expansion):
         uncounted = 0  # bytes that were read since the expansion was looked at
 
         def read(n_bytes: int) -> bytes:
@@ -413,27 +412,6 @@ def raw_lines(path: Source) -> Iterator[bytes | BadRow]:
             while line and not line.endswith(b"\n"):  # the rest of the line is not kept
                 line = read(BLOCK)
             yield BadRow(f"its line is too long; {MAX_ROW_BYTES.in_words}")
-
-
-@contextmanager
-def _readable(path: Source) -> Iterator[None]:
-    """Turn what a damaged file raises into an error that names it."""
-    try:
-        yield
-    except DatasetError:
-        raise
-    except DAMAGE as error:
-        why = getattr(error, "strerror", None) or error
-        raise DatasetFormatError(f"{name_of(path)}: it cannot be read ({why})") from error
-
-
-@contextmanager
-def _open(path: Source) -> Iterator[tuple[IO[bytes], Expansion | None]]:
-    if isinstance(path, Stream):
-        yield path.content, path.expansion
-        return
-    with open_unpacked(Path(path)) as opened:
-        yield opened
 
 
 # ---------------------------------------------------------------------- JSON lines
@@ -609,15 +587,9 @@ def _plain_cell(cell: Any) -> Any:
     return cell if isinstance(cell, int | float | None) else str(cell)
 
 
-@contextmanager
-def _readable_book(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except DatasetError:
-        raise
-    except Exception as error:  # openpyxl passes on whatever its parsers raise
-        why = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DatasetFormatError(f"{path}: it cannot be read ({why}); save it again") from error
+def _readable_book(path: Path) -> AbstractContextManager[None]:
+    # openpyxl passes on whatever its parsers raise.
+    return readable(path, "; save it again", (Exception,))
 
 
 @contextmanager
