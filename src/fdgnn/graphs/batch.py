@@ -335,6 +335,7 @@ class GraphBatch(Sequence[Graph]):
         v, w = self.vertex_offsets[g : g + 2].tolist()
         a, b = self.indptr[v], self.indptr[w]
         targets = np.repeat(positions(w - v), np.diff(self.indptr[v : w + 1]))
+        smiles = self.smiles
         return Graph(
             edge_index=np.stack([self.neighbors[a:b].astype(np.int64), targets]),
             n_vertices=w - v,
@@ -344,9 +345,7 @@ class GraphBatch(Sequence[Graph]):
             directed=self.directed,
             edge_labels=decoded(self.edge_label_codes, self.edge_label_values, a, b),
             descriptors=None if self.descriptors is None else self.descriptors.row(g),
-            smiles=None
-            if self.smiles is None
-            else Smiles(self.smiles.texts[g], self.smiles.atoms[v:w]),
+            smiles=None if smiles is None else Smiles(smiles.texts[g], smiles.atoms[v:w]),
             vertex_names=None if self.vertex_names is None else self.vertex_names[g],
         )
 
@@ -355,23 +354,20 @@ class GraphBatch(Sequence[Graph]):
         vertices = ranges(self.vertex_offsets[chosen], sizes)
         n_neighbors = np.diff(self.indptr)[vertices]
         arcs = ranges(self.indptr[vertices], n_neighbors)
-        return GraphBatch(
+        names = self.vertex_names
+        return replace(
+            self,
             vertex_offsets=offsets_of(sizes),
             indptr=offsets_of(n_neighbors),
             neighbors=self.neighbors[arcs],
             weights=None if self.weights is None else self.weights[arcs],
             label_codes=None if self.label_codes is None else self.label_codes[vertices],
-            label_values=self.label_values,
             features=None if self.features is None else self.features[vertices],
-            directed=self.directed,
-            schema=self.schema,
+            n_merged_arcs=0,
             edge_label_codes=None if self.edge_label_codes is None else self.edge_label_codes[arcs],
-            edge_label_values=self.edge_label_values,
             descriptors=None if self.descriptors is None else self.descriptors.take(chosen),
             smiles=None if self.smiles is None else self.smiles.take(chosen, vertices),
-            vertex_names=None
-            if self.vertex_names is None
-            else tuple(self.vertex_names[g] for g in chosen.tolist()),
+            vertex_names=None if names is None else tuple(names[g] for g in chosen.tolist()),
         )
 
     def __repr__(self) -> str:
@@ -493,9 +489,8 @@ class GraphBatch(Sequence[Graph]):
         """A hash of the label of each arc, in the order of `neighbors`, or None."""
         if self.edge_label_codes is None or self.edge_label_values is None:
             return None
-        return frozen(
-            looked_up(colors.hash_values(self.edge_label_values.tolist()), self.edge_label_codes)
-        )[0]
+        hashes = colors.hash_values(self.edge_label_values.tolist())
+        return frozen(looked_up(hashes, self.edge_label_codes))[0]
 
     @cached_property
     def coloring(self) -> colors.Coloring:

@@ -140,19 +140,10 @@ def feature_matrix(features: Any) -> Floats:
     return matrix
 
 
-def label_array(labels: Any) -> Array:
-    """Return vertex labels as an int64 or text array; numbers and text are not converted."""
-    return _discrete(labels, "labels", "vertex", "features")
-
-
-def edge_label_array(edge_labels: Any, n_arcs: int) -> Array:
-    """Return edge labels as an int64 or text array; numbers and text are not converted."""
-    array = _discrete(edge_labels, "edge_labels", "arc", "weights")
-    check_shape(array, (n_arcs,), "edge_labels")
-    return array
-
-
-def _discrete(labels: Any, what: str, whose: str, remedy: str) -> Array:
+def label_array(
+    labels: Any, what: str = "labels", whose: str = "vertex", remedy: str = "features"
+) -> Array:
+    """Return labels as an int64 or text array; numbers and text are not converted."""
     array = as_array(labels, what)
     if array.dtype is INT64 and array.ndim == 1:  # most often
         return array
@@ -163,13 +154,9 @@ def _discrete(labels: Any, what: str, whose: str, remedy: str) -> Array:
     if array.shape == (0,) and kind != "U":
         return array.astype(np.int64)
     whole = kind in "bi" or (kind == "u" and array.max() < 2**63)
-    # NumPy reads the list [1, "C"] as ["1", "C"].
-    text = is_text(array) and (
-        isinstance(labels, np.ndarray) or all(isinstance(label, str) for label in labels)
-    )
     if array.ndim == 1:
-        check_one_type(labels, what, whose)
-    if array.ndim != 1 or not (whole or text):
+        _check_one_type(labels, what, whose)
+    if array.ndim != 1 or not (whole or is_text(array)):
         raise GraphError(
             f"{what} have shape {array.shape} and dtype {array.dtype}, expected one integer per "
             f"{whose} or one string per {whose}; pass real values as {remedy}"
@@ -182,14 +169,15 @@ def _discrete(labels: Any, what: str, whose: str, remedy: str) -> Array:
     return without_padding(array)
 
 
-def check_one_type(labels: Any, what: str, whose: str) -> None:
+def _check_one_type(labels: Any, what: str, whose: str) -> None:
     """Raise GraphError if labels are missing, or text and numbers are mixed."""
+    # NumPy reads the list [1, "C"] as ["1", "C"].
     entries = list(labels) if isinstance(labels, list | tuple) else np.asarray(labels).tolist()
-    missing = [i for i, label in enumerate(entries) if is_unknown(label)]
-    if missing:
+    missing = next((i for i, label in enumerate(entries) if is_unknown(label)), None)
+    if missing is not None:
         raise GraphError(
-            f"{what} are missing for {whose} {missing[0]} ({entries[missing[0]]}); give a label to "
-            f"each {whose}, for example the text 'none'"
+            f"{what} are missing for {whose} {missing} ({entries[missing]}); give a label to each "
+            f"{whose}, for example the text 'none'"
         )
     first = {isinstance(label, str): label for label in reversed(entries)}
     if len(first) > 1:

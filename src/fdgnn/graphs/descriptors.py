@@ -82,7 +82,16 @@ class Descriptors:
                 )
             names = tuple(f"descriptor {i}" for i in range(matrix.shape[1]))
             found = cls(names, tuple(map(_column, names, matrix.T)))
-        _check(found, n_graphs)
+        if not found.names:
+            raise GraphError("there are no descriptors; give at least one column")
+        if len(set(found.names)) < len(found.names):
+            raise GraphError("two descriptors have the same name; give each its own")
+        for name, column in zip(found.names, found.columns, strict=True):
+            if column.shape != (n_graphs,):
+                raise GraphError(
+                    f"descriptor {name!r} has {len(column)} values, but there are {n_graphs} "
+                    "graphs; give one for each, NaN or None where it is missing"
+                )
         return found
 
     @classmethod
@@ -119,19 +128,6 @@ def known_in(column: Array) -> Array:
     if kind_of(column) == "number":
         return np.asarray(~np.isnan(column))
     return np.array([value is not None for value in column.tolist()], dtype=bool)
-
-
-def _check(descriptors: Descriptors, n_graphs: int) -> None:
-    if not descriptors.names:
-        raise GraphError("there are no descriptors; give at least one column")
-    if len(set(descriptors.names)) < len(descriptors.names):
-        raise GraphError("two descriptors have the same name; give each its own")
-    for name, column in zip(descriptors.names, descriptors.columns, strict=True):
-        if column.shape != (n_graphs,):
-            raise GraphError(
-                f"descriptor {name!r} has {len(column)} values, but there are {n_graphs} "
-                "graphs; give one for each, NaN or None where it is missing"
-            )
 
 
 def _column(name: str, given: Any) -> Array:

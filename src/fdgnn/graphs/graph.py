@@ -198,9 +198,7 @@ class Kind(NamedTuple):
         weights = "" if self.weighted else "out"
         arcs = "" if self.edge_labels in (None, ANY) else f", with {self.edge_labels} arc labels"
         direction = "" if self.directed else "un"
-        columns = (
-            "" if self.descriptors is None else f", described by {', '.join(self.descriptors)}"
-        )
+        columns = f", described by {', '.join(self.descriptors)}" if self.descriptors else ""
         columns += ", read from SMILES" * self.smiles
         return f"{direction}directed, with {carried}, with{weights} weights{arcs}{columns}"
 
@@ -329,7 +327,8 @@ def read_part(graph: Graph, position: int) -> GraphPart:
         checks.check_shape(weights, (arcs.shape[1],), "weights")
     edge_labels = None
     if graph.edge_labels is not None:
-        edge_labels = checks.edge_label_array(graph.edge_labels, arcs.shape[1])
+        edge_labels = checks.label_array(graph.edge_labels, "edge_labels", "arc", "weights")
+        checks.check_shape(edge_labels, (arcs.shape[1],), "edge_labels")
     rows = features if labels is None else labels
     n = checks.n_vertices(graph.n_vertices, None if rows is None else len(rows), arcs)
     if graph.vertex_names is not None and len(graph.vertex_names) != n:
@@ -377,7 +376,10 @@ def join(parts: Sequence[GraphPart]) -> tuple[Union, Faults]:
     labels = _end_to_end(part.labels for part in parts)
     features = _end_to_end(part.features for part in parts)
     weights = _end_to_end(part.weights for part in parts)
-    edge_labels = _joined_edge_labels([part.edge_labels for part in parts], arcs.shape[1])
+    # Graphs without arcs have no labels of arcs, or empty ones of either kind.
+    arc_labels = [part.edge_labels for part in parts if part.edge_labels is not None]
+    given = [each for each in arc_labels if len(each)] if arcs.size else arc_labels[:1]
+    edge_labels = _end_to_end(given)
     directed = parts[0].kind.directed
     return Union(offsets, arcs, labels, features, weights, edge_labels, directed), faults
 
@@ -394,7 +396,6 @@ def _alone(part: GraphPart) -> Union:
 
     What a batch keeps is copied, because it makes its arrays read-only.
     """
-    checks.check_total(part.n_vertices)
     offsets = np.array([0, part.n_vertices], dtype=np.int64)
     arcs = part.arcs.astype(np.int64, copy=False)
     labels, features, weights, edge_labels = (
@@ -411,14 +412,6 @@ def _end_to_end(arrays: Iterable[Array | None]) -> Array | None:
         if widest * sum(map(len, there)) > max(_WIDE, 4 * sum(a.nbytes for a in there)):
             there = [array.astype(object) for array in there]  # else all get the longest one's room
     return np.concatenate(there) if there else None
-
-
-def _joined_edge_labels(arrays: Sequence[Array | None], n_arcs: int) -> Array | None:
-    """Lay arc labels end to end; graphs without arcs have none, or empty ones of either kind."""
-    there = [array for array in arrays if array is not None]
-    if n_arcs == 0:
-        return there[0] if there else None
-    return _end_to_end(array for array in there if len(array))
 
 
 def _first_of_each(graphs: Array) -> Iterator[tuple[int, int]]:

@@ -7,7 +7,7 @@ by name. `AttributeReader` makes a `RawGraph` of it by the options, the same for
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
@@ -44,37 +44,25 @@ class ForeignGraph:
     others: tuple[Sequence[str], Sequence[str]] = ((), ())  # attributes that may be left out
 
 
-def is_networkx(item: Any) -> bool:
-    """Return whether something is a networkx graph."""
-    return hasattr(item, "is_multigraph")
-
-
-def is_igraph(item: Any) -> bool:
-    """Return whether something is an igraph graph."""
-    return hasattr(item, "get_edgelist") and hasattr(item, "vs")
-
-
-def is_dgl(item: Any) -> bool:
-    """Return whether something is a DGL graph."""
-    return hasattr(item, "ndata") and hasattr(item, "edata")
-
-
 def is_graph(item: Any) -> bool:
     """Return whether something is one graph of a known kind; a pair may be something else."""
-    if isinstance(item, Graph) or is_adjacency(item) or is_networkx(item):
-        return True
-    return hasattr(item, "edge_index") or is_igraph(item) or is_dgl(item)
+    return isinstance(item, Graph) or is_adjacency(item) or _reader_of(item) is not None
 
 
 def foreign(item: Any) -> ForeignGraph | None:
     """Convert a graph of networkx, igraph, DGL or PyG; return None for other objects."""
-    if is_dgl(item):  # which has some of networkx's methods as well
-        return of_dgl(item)
-    if is_networkx(item):
-        return of_networkx(item)
-    if is_igraph(item):
-        return of_igraph(item)
-    return of_pyg(item) if hasattr(item, "edge_index") else None
+    read = _reader_of(item)
+    return None if read is None else read(item)
+
+
+def _reader_of(item: Any) -> Callable[[Any], ForeignGraph] | None:
+    if hasattr(item, "ndata") and hasattr(item, "edata"):  # with some of networkx's methods as well
+        return of_dgl
+    if hasattr(item, "is_multigraph"):
+        return of_networkx
+    if hasattr(item, "get_edgelist") and hasattr(item, "vs"):
+        return of_igraph
+    return of_pyg if hasattr(item, "edge_index") else None
 
 
 def of_networkx(graph: Any) -> ForeignGraph:
@@ -256,11 +244,11 @@ class AttributeReader:
     def _labels(self, columns: list[Array]) -> tuple[Array | None, list[Array]]:
         """Separate the labels from several columns, and return the others, which are features."""
         texts = [i for i, column in enumerate(columns) if checks.is_text(column)]
-        if len(columns) < 2:
-            return None, columns
         if self.options.vertex == "both":
             texts = texts or [len(columns) - 1]
-        if self.options.vertex not in ("auto", "both") or len(texts) != 1:
+        elif self.options.vertex != "auto":
+            texts = []
+        if len(columns) < 2 or len(texts) != 1:
             return None, columns
         return columns.pop(texts[0]), columns
 

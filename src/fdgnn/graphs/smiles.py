@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fdgnn.arrays import Array, Floats, Ints
+from fdgnn.arrays import Array, Floats, Ints, offsets_of
 from fdgnn.extras import require
 from fdgnn.records import cached_property
 
@@ -69,53 +69,42 @@ class SmilesColumn:
     def take(self, graphs: Ints, vertices: Ints) -> SmilesColumn:
         """Return those of some graphs, which have these vertices."""
         found = SmilesColumn(self.texts[graphs], self.atoms[vertices])
-        for name in ("invariants", *DESCRIPTOR_SETS):  # what has been computed already
-            if name in vars(self):
-                object.__setattr__(found, name, vars(self)[name][graphs])
+        found.computed.update({name: values[graphs] for name, values in self.computed.items()})
         return found
+
+    @cached_property
+    def computed(self) -> dict[str, Array]:
+        """What was computed of each molecule, by name."""
+        return {}
 
     def pharmacophores(self, graph_of_vertex: Array) -> npt.NDArray[np.uint8]:
         """Return what each vertex is, as bits of `PHARMACOPHORES`, (n_vertices,)."""
-        sizes = np.array([len(each) for each in self.invariants], dtype=np.int64)
-        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
-        together = np.concatenate([*self.invariants, np.empty(0, dtype=np.uint8)])
+        if "invariants" not in self.computed:
+            rd = require("rdkit.Chem.rdMolDescriptors", "chem", "molecules")
+            found = np.empty(len(self.texts), dtype=object)
+            for g, mol in enumerate(self._mols()):
+                found[g] = np.array(rd.GetFeatureInvariants(mol), dtype=np.uint8)
+            self.computed["invariants"] = found
+        invariants = self.computed["invariants"]  # an array for each molecule
+        starts = offsets_of([len(each) for each in invariants])
+        together = np.concatenate([*invariants, np.empty(0, dtype=np.uint8)])
         return np.asarray(together[starts[graph_of_vertex] + self.atoms], dtype=np.uint8)
 
     def descriptors(self, which: DescriptorSet) -> Floats:
         """Return the descriptors of all molecules, (n_graphs, n_descriptors), NaN where unknown."""
-        return self.fast if which == "fast" else self.all
-
-    @cached_property
-    def invariants(self) -> Array:
-        """The pharmacophore features of all atoms of each molecule, (n_graphs,) arrays."""
-        compute = require("rdkit.Chem.rdMolDescriptors", "chem", "molecules").GetFeatureInvariants
-        found = np.empty(len(self.texts), dtype=object)
-        for g, mol in enumerate(self._mols()):
-            found[g] = np.array(compute(mol), dtype=np.uint8)
-        return found
-
-    @cached_property
-    def fast(self) -> Floats:
-        """The descriptors that RDKit computes in C++."""
-        return self._described("fast")
-
-    @cached_property
-    def all(self) -> Floats:
-        """All descriptors of RDKit."""
-        return self._described("all")
+        if which not in self.computed:
+            names, compute = _calculator(which)
+            found = np.array([compute(mol) for mol in self._mols()], dtype=np.float64)
+            found = found.reshape(len(self.texts), len(names))
+            found[~(np.abs(found) <= _LARGEST)] = np.nan
+            self.computed[which] = found
+        return self.computed[which]
 
     def picture(self) -> str:
         """Return a picture of the first molecules, as SVG."""
         draw = require("rdkit.Chem.Draw", "chem", "molecules")
         mols = [mol for _, mol in zip(range(_DRAWN), self._mols(), strict=False)]
         return str(draw.MolsToGridImage(mols, molsPerRow=4, useSVG=True))
-
-    def _described(self, which: DescriptorSet) -> Floats:
-        _, compute = _calculator(which)
-        found = np.array([compute(mol) for mol in self._mols()], dtype=np.float64)
-        found = found.reshape(len(self.texts), len(descriptor_names(which)))
-        found[~(np.abs(found) <= _LARGEST)] = np.nan
-        return found
 
     def _mols(self) -> Any:
         chem = require("rdkit.Chem", "chem", "molecules")
