@@ -22,6 +22,7 @@ from fdgnn.exceptions import (
     MissingDependencyError,
     UnusedDataWarning,
 )
+from fdgnn.graphs.molecules import MoleculeReader
 from strategies import assert_same
 from tu_files import write_folder, write_zip
 
@@ -478,6 +479,7 @@ def test_what_is_wrong_with_a_whole_file_is_one_sentence(tmp_path, name):
 def test_what_is_not_installed_is_named(tmp_path, monkeypatch, module, name, extra):
     (tmp_path / name).write_text("smiles\nCC\n")
     monkeypatch.setitem(sys.modules, module, None)
+    MoleculeReader.of.cache_clear()  # else the reader of an earlier test is used
     with pytest.raises(MissingDependencyError, match=f"extra '{extra}' with: pip install {module}"):
         read_graphs(tmp_path / name)
 

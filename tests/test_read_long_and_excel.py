@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import subprocess
 import sys
 import zipfile
@@ -75,6 +76,23 @@ def test_a_row_per_edge_in_a_file(tmp_path):
 def test_rows_that_make_no_graph(lines, reason):
     table = read_graphs(io.StringIO("\n".join(["graph,source,target,y", *lines])), target="y")
     assert any(reason in bad.reason for bad in table.rejects)
+
+
+def test_json_rows_of_edges_need_not_have_all_columns(tmp_path):
+    rows = [
+        {"graph": 1, "source": 0, "target": 1},
+        {"graph": 1, "source": 2},
+        {"source": 0, "target": 1},
+        {"graph": [2], "source": 0, "target": 1},
+        {"graph": 3, "source": [0], "target": 1},
+    ]
+    path = tmp_path / "edges.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    table = read_graphs(path)
+    assert [graph.n_vertices for graph in table.graphs] == [3]
+    missing = "its 'graph' is missing, or not one name"
+    reasons = [missing, missing, "one of its edges ends at a list"]
+    assert [bad.reason for bad in table.rejects] == reasons
 
 
 def test_a_vertex_with_two_labels():

@@ -8,7 +8,6 @@ are read in the same way.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
@@ -17,6 +16,7 @@ from msgspec.structs import replace
 
 from fdgnn.exceptions import DatasetFormatError
 from fdgnn.records import Record
+from fdgnn.texts import suggestion
 
 TaskName = Literal["classification", "regression"]
 ModelName = Literal["auto", "paper", "wl", "union"]
@@ -135,10 +135,9 @@ class ReadOptions(Record, frozen=True, kw_only=True, omit_defaults=True, repr_om
     def of(cls, options: ReadOptions | None, changes: Mapping[str, Any]) -> ReadOptions:
         """Return options with single ones changed by name."""
         for name in changes.keys() - set(cls.__struct_fields__):
-            nearest = difflib.get_close_matches(name, cls.__struct_fields__, n=1)
-            hint = f"did you mean {nearest[0]!r}? " if nearest else ""
-            names = ", ".join(cls.__struct_fields__)
-            raise TypeError(f"there is no option {name!r}; {hint}the options are {names}")
+            names = cls.__struct_fields__
+            listed = f"{suggestion(name, names)}the options are {', '.join(names)}"
+            raise TypeError(f"there is no option {name!r}; {listed}")
         options = options or DEFAULT_OPTIONS
         return replace(options, **changes) if changes else options
 

@@ -6,6 +6,7 @@ cursor of a terminal, and some make a spreadsheet run a formula.
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 import unicodedata
@@ -112,6 +113,17 @@ def listed(names: Iterable[object]) -> str:
     """
     items = [str(name) for name in names]
     return " and ".join([", ".join(items[:-1]), items[-1]]) if len(items) > 1 else "".join(items)
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return a question that names the most similar of the known names, if there is one.
+
+    >>> suggestion("mutagg", ["MUTAG", "NCI1"]), suggestion("x", ["MUTAG"])
+    ("did you mean 'MUTAG'? ", '')
+    """
+    names = {each.upper(): each for each in known}
+    nearest = difflib.get_close_matches(name.upper(), names, n=1)
+    return f"did you mean {names[nearest[0]]!r}? " if nearest else ""
 
 
 def reason_of(error: Exception) -> str:

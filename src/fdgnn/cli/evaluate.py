@@ -341,7 +341,7 @@ def is_table(data: str, format: str | None) -> bool:
 
     path = expanduser(data)
     is_file = data == "-" or path.exists() or path.suffix != ""  # names of TU datasets have none
-    return is_file and recognize(data, format).format != "tu"
+    return is_file and recognize(data, format)[0] != "tu"
 
 
 def _check_inferred(targets: Targets, options: TrainingOptions) -> None:

@@ -14,7 +14,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import IO, Any, cast
@@ -110,19 +110,22 @@ class TextFile:
     def blocks(self) -> Iterator[bytes]:
         """Yield whole lines, about a megabyte at a time, each block without its last newline.
 
-        Blank lines at the end of the file are left out. An empty file yields nothing.
+        Blank lines at the end of the file are left out; a file without other lines is an error.
         """
-        rest = b""
+        rest, is_empty = b"", True
         for part in self._parts():
             rest += part
             cut = rest.rstrip().rfind(b"\n")
             if cut >= 0:
+                is_empty = False
                 yield rest[:cut]
                 rest = rest[cut + 1 :]
             elif len(rest) > 2 * BLOCK:
                 raise DatasetFormatError(f"{self.name}: a line of more than {BLOCK} bytes")
         if rest.strip():
             yield rest.rstrip()
+        elif is_empty:
+            raise DatasetFormatError(f"{self.name}: the file is empty; download the dataset again")
 
     def _parts(self) -> Iterator[bytes]:
         n_read = 0
@@ -216,9 +219,13 @@ class Stream:
 
     @classmethod
     def of(cls, file: Any) -> Stream:
-        """Wrap a file that is open for reading, text or binary."""
+        """Wrap a file that is open for reading, text or binary, or standard input."""
         name = getattr(file, "name", None)
         name = name if isinstance(name, str) else f"the open {type(file).__name__}"
+        if file == STANDARD_INPUT:
+            file, name = sys.stdin, "standard input"
+            if file is None or file.closed:
+                raise DatasetFormatError(f"{name}: it is closed; give the name of a file")
         # A text file has one of bytes below, unless it is in memory, such as a StringIO.
         stream: Any = getattr(file, "buffer", None) if isinstance(file, io.TextIOBase) else file
         expansion = None
@@ -245,8 +252,8 @@ class Stream:
 
 
 def is_stream(given: Any) -> bool:
-    """Return whether something is an open file."""
-    return hasattr(given, "read") and not hasattr(given, "columns")
+    """Return whether something is an open file, or the name of standard input."""
+    return given == STANDARD_INPUT if isinstance(given, str) else hasattr(given, "read")
 
 
 # ---------------------------------------------------------------------- formats
@@ -274,22 +281,17 @@ READABLE = (
 )
 
 
-@dataclass(frozen=True)
-class Found:
-    """A format, and the files of that format, or the name of a dataset."""
+def recognize(
+    path: str | os.PathLike[str] | Stream, format: str | None = None
+) -> tuple[str, Sequence[Any]]:
+    """Find the format, as given, else by the name, else by the first bytes; and its files.
 
-    format: str
-    files: Sequence[Path | str | Stream]
-
-
-def recognize(path: str | os.PathLike[str] | Stream, format: str | None = None) -> Found:
-    """Find the format: as given, else by the name, else by the first bytes."""
+    These are paths, a stream, or the name of a dataset.
+    """
     if format is not None and format not in FORMATS:
         raise ValueError(f"format={format!r}: expected one of {', '.join(FORMATS)}")
     if str(path) == STANDARD_INPUT:
-        if sys.stdin is None or sys.stdin.closed:
-            raise DatasetFormatError("standard input: it is closed; give the name of a file")
-        path = replace(Stream.of(sys.stdin), name="standard input")
+        path = Stream.of(STANDARD_INPUT)
     if isinstance(path, Stream):  # as given, by its name, or else CSV or JSON lines
         named = SUFFIXES.get(_suffix(Path(path.name)))
         found = format or named or ("jsonl" if path.start.startswith(b"{") else "csv")
@@ -298,14 +300,14 @@ def recognize(path: str | os.PathLike[str] | Stream, format: str | None = None) 
                 f"{path.name}: it cannot be {found}, only {', '.join(STREAMED)}; give the name of "
                 "a file"
             )
-        return Found(found, [path])
+        return found, [path]
     place = expanduser(path)
     if place.is_dir():
         return _in_folder(place, format)
     if place.is_file():
-        return Found(format or _of_file(place), [place])
+        return format or _of_file(place), [place]
     if str(path) in KNOWN_NAMES and format in (None, "tu"):
-        return Found("tu", [str(path)])
+        return "tu", [str(path)]
     if os.path.lexists(place):
         raise DatasetNotFoundError(
             f"{path}: it is {_what_it_is(place)}, not a file or folder; a pipe can be read as "
@@ -363,15 +365,15 @@ def _suffix(path: Path) -> str:
     return suffixes[-1] if suffixes else ""
 
 
-def _in_folder(folder: Path, format: str | None) -> Found:
+def _in_folder(folder: Path, format: str | None) -> tuple[str, Sequence[Path]]:
     """Find a TU dataset, else networks, else tables."""
     entries = sorted(p for p in folder.iterdir() if not p.name.startswith("."))
     files = regular_files(folder, entries)
     if format == "tu" or (format is None and any(p.name.endswith("_A.txt") for p in files)):
-        return Found("tu", [folder])
+        return "tu", [folder]
     for candidate in [format] if format else ["graphml", *TABLES]:
         if found := [path for path in files if SUFFIXES.get(_suffix(path)) == candidate]:
-            return Found(candidate, found)
+            return candidate, found
     counts = Counter(path.suffix or "without a suffix" for path in files)
     listed = ", ".join(f"{n} {suffix}" for suffix, n in counts.most_common(5))
     what = "" if format is None else f"no {format} files; "

@@ -108,7 +108,8 @@ def make_random_graphs(
     pairs = _all_pairs(sizes)
     pairs = pairs[:, pairs[0] != pairs[1] if directed else pairs[0] < pairs[1]]
     arcs = pairs[:, rng.random(pairs.shape[1]) < density]
-    n = int(sizes.sum())
+    offsets = offsets_of(sizes)
+    n = int(offsets[-1])
     labels = features = None
     if n_features is not None:
         features = rng.standard_normal((n, n_features))
@@ -116,12 +117,7 @@ def make_random_graphs(
         labels = rng.integers(n_labels, size=n)
     weights = rng.random(arcs.shape[1]) if weighted else None
     return GraphBatch.from_arcs(
-        offsets_of(sizes),
-        arcs,
-        weights=weights,
-        labels=labels,
-        features=features,
-        directed=directed,
+        offsets, arcs, weights=weights, labels=labels, features=features, directed=directed
     )
 
 
@@ -172,11 +168,10 @@ def make_motif_graphs(
         offsets[:-1] + rng.integers(sizes),
         motif_starts + rng.integers(MOTIF_SIZE, size=n_graphs),
     ]
-    arcs = [
-        _barabasi_albert(offsets[:-1], sizes, n_attachments, rng),
-        np.stack(bridges),
-        *(_placed(MOTIFS[motif], motif_starts[y == c]) for c, motif in enumerate(motifs)),
-    ]
+    arcs = [_barabasi_albert(offsets[:-1], sizes, n_attachments, rng), np.stack(bridges)]
+    for c, motif in enumerate(motifs):  # the edges of the motif, from each of its first vertices
+        ends = np.array(MOTIFS[motif]).T[:, None, :] + motif_starts[y == c][:, None]
+        arcs.append(ends.reshape(2, -1))
     graphs = GraphBatch.from_arcs(offsets, np.concatenate(arcs, axis=1))
     if not return_mask:
         return graphs, y
@@ -194,11 +189,6 @@ def _all_pairs(sizes: Ints) -> Ints:
     first = np.repeat(np.repeat(offsets_of(sizes)[:-1], sizes), n_partners)
     position = np.arange(len(v)) - np.repeat(offsets_of(n_partners)[:-1], n_partners)
     return np.stack([first + position, v])
-
-
-def _placed(edges: list[tuple[int, int]], starts: Ints) -> Ints:
-    """Repeat one graph's edges at each of the given first vertices."""
-    return (np.array(edges).T[:, None, :] + starts[:, None]).reshape(2, -1)
 
 
 def _barabasi_albert(starts: Ints, sizes: Ints, m: int, rng: np.random.Generator) -> Ints:

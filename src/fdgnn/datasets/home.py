@@ -6,7 +6,6 @@ A damaged cache, or one that cannot be written, is never an error.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import hashlib
 import importlib.util
 import os
@@ -28,6 +27,7 @@ from fdgnn.files import expanduser, write_aside
 from fdgnn.graphs import GraphBatch, InputSchema
 from fdgnn.limits import MAX_DOWNLOAD_BYTES
 from fdgnn.records import decode, encode
+from fdgnn.texts import suggestion
 
 if TYPE_CHECKING:
     from fdgnn.datasets.files import TextFile
@@ -89,12 +89,7 @@ def warn_not_cached(what: str, again: str, directory: Path, error: OSError) -> N
     )
 
 
-def find(
-    name: str | os.PathLike[str],
-    home: Path,
-    *,
-    download_if_missing: bool = True,
-) -> Path:
+def find(name: str | os.PathLike[str], home: Path, *, download_if_missing: bool = True) -> Path:
     """Return the folder or zip that holds a dataset; download it if it is not on this machine.
 
     Raises
@@ -119,8 +114,7 @@ def find(
                 "measures their accuracy by nested cross-validation"
             )
         known = {path.stem for folder in (home / "tu", home) for path in folder.glob("*.zip")}
-        nearest = _nearest(name, [*KNOWN_NAMES, *known])
-        hint = f"did you mean {nearest!r}? " if nearest else ""
+        hint = suggestion(name, [*KNOWN_NAMES, *known])
         raise DatasetNotFoundError(
             f"no dataset {name!r}: {hint}It is neither among the known names nor in {home}; "
             "for a dataset of your own, give the path of its folder or zip"
@@ -151,17 +145,8 @@ def no_such_name(name: str) -> str:
     """
     if Path(name).name != name or Path(name).suffix:
         return ""
-    nearest = _nearest(name, KNOWN_NAMES)
-    hint = f"did you mean {nearest!r}? " if nearest else ""
     known = "no known name of the TU collection, such as MUTAG"
-    return f", and {known}; {hint}`fdgnn datasets` lists them"
-
-
-def _nearest(name: str, known: Iterable[str]) -> str | None:
-    """Find the name that is nearest, in upper or lower case."""
-    names = {each.upper(): each for each in known}
-    nearest = difflib.get_close_matches(name.upper(), names, n=1)
-    return names[nearest[0]] if nearest else None
+    return f", and {known}; {suggestion(name, KNOWN_NAMES)}`fdgnn datasets` lists them"
 
 
 # ---------------------------------------------------------------------- download

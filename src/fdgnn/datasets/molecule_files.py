@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
 
 from fdgnn.datasets.rows import BadRow, Cells, Row
-from fdgnn.datasets.tables import (
-    BLANK,
-    LOOK_AHEAD,
-    Columns,
-    Source,
-    decoded,
-    name_of,
-    raw_lines,
-    read_lines,
-)
+from fdgnn.datasets.tables import BLANK, LOOK_AHEAD, Columns, Source, decoded, raw_lines, read_lines
 from fdgnn.exceptions import DatasetFormatError, GraphError
 from fdgnn.extras import require
 from fdgnn.graphs.molecules import Molecule, MoleculeReader
@@ -31,16 +21,9 @@ def smiles_column(columns: Sequence[str]) -> str | None:
     return alike[0] if len(alike) == 1 else None
 
 
-@dataclass(frozen=True)
-class MoleculeColumn:
-    """The way from a row of a table to the molecule in one of its columns."""
-
-    column: str
-    reader: MoleculeReader
-
-    def __call__(self, row: Cells) -> Molecule:
-        """Read the molecule of a row, or raise GraphError."""
-        return self.reader.read(row.get(self.column))
+def molecule_of(reader: MoleculeReader, column: str, row: Cells) -> Molecule:
+    """Read the molecule in a column of a row, or raise GraphError."""
+    return reader.read(row.get(column))
 
 
 NAME = "name"  # the column with the names that such files give to molecules
@@ -57,9 +40,7 @@ def read_smi(path: Source) -> tuple[Columns, Iterator[Row]]:
     A first line that begins with the word "smiles" names the columns.
     """
     lines = read_lines(path)
-    first = next(lines, None)
-    if first is None:
-        raise DatasetFormatError(f"{name_of(path)}: the file is empty")
+    first = next(lines)
     columns = ["smiles", NAME]
     if isinstance(first, str):
         delimiter = "\t" if "\t" in first else None
@@ -85,7 +66,7 @@ def read_sdf(path: Source, look_ahead: int = LOOK_AHEAD) -> tuple[Columns, Itera
     records = _records(path)
     first = list(islice(records, look_ahead))
     if not first:
-        raise DatasetFormatError(f"{name_of(path)}: it has no rows")
+        raise DatasetFormatError(f"{path}: it has no rows")
     found = dict.fromkeys(chain.from_iterable(r for r in first if isinstance(r, dict)))
     return [BLOCK, *(c for c in found if c != BLOCK)], chain(first, records)
 
@@ -128,34 +109,28 @@ def _record(lines: list[str], too_long: bool) -> Row:
     return row
 
 
-@dataclass(frozen=True)
-class MolBlock:
-    """The way from a record of an SDF file to a graph: by its SMILES, whose atoms are vertices."""
-
-    reader: MoleculeReader
-
-    def __call__(self, row: Cells) -> Molecule:
-        """Read the molecule of a record, or raise GraphError."""
-        Chem = require("rdkit.Chem", "chem", "SDF files")
-        # RDKit allocates memory for the declared numbers of atoms and bonds at once. Each atom and
-        # each bond has a line of its own.
-        lines = row[BLOCK].splitlines()
-        for n_atoms, n_bonds in _declared_counts(lines):
-            declared = f"its counts line declares {n_atoms} atoms"
-            if n_atoms + n_bonds > len(lines):
-                raise GraphError(
-                    f"{declared} and {n_bonds} bonds, but its mol block has only {len(lines)} "
-                    "lines; write the file again"
-                )
-            if MAX_VERTICES.is_below(n_atoms):
-                raise GraphError(f"{declared}; {MAX_VERTICES.in_words}")
-        with self.reader.quietly():
-            mol = Chem.MolFromMolBlock(row[BLOCK])
-        if mol is None:
-            raise GraphError("its mol block is not a molecule that RDKit can read")
-        if MAX_SMILES.is_below(mol.GetNumAtoms()):  # each atom has at least one character
-            raise GraphError(f"its molecule has {mol.GetNumAtoms()} atoms; {MAX_SMILES.in_words}")
-        return self.reader.read(Chem.MolToSmiles(mol))
+def molecule_of_block(reader: MoleculeReader, row: Cells) -> Molecule:
+    """Read a record of an SDF file by its SMILES, whose atoms are vertices, or raise GraphError."""
+    Chem = require("rdkit.Chem", "chem", "SDF files")
+    # RDKit allocates memory for the declared numbers of atoms and bonds at once. Each atom and
+    # each bond has a line of its own.
+    lines = row[BLOCK].splitlines()
+    for n_atoms, n_bonds in _declared_counts(lines):
+        declared = f"its counts line declares {n_atoms} atoms"
+        if n_atoms + n_bonds > len(lines):
+            raise GraphError(
+                f"{declared} and {n_bonds} bonds, but its mol block has only {len(lines)} "
+                "lines; write the file again"
+            )
+        if MAX_VERTICES.is_below(n_atoms):
+            raise GraphError(f"{declared}; {MAX_VERTICES.in_words}")
+    with reader.quietly():
+        mol = Chem.MolFromMolBlock(row[BLOCK])
+    if mol is None:
+        raise GraphError("its mol block is not a molecule that RDKit can read")
+    if MAX_SMILES.is_below(mol.GetNumAtoms()):  # each atom has at least one character
+        raise GraphError(f"its molecule has {mol.GetNumAtoms()} atoms; {MAX_SMILES.in_words}")
+    return reader.read(Chem.MolToSmiles(mol))
 
 
 _V3000_LINE = "M  V30 "

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import ctypes
-import difflib
 import io
 import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
 
 from fdgnn.datasets import molecule_files
 from fdgnn.datasets.files import Stream, is_stream, open_unpacked, recognize
-from fdgnn.datasets.molecule_files import MoleculeColumn, smiles_column
+from fdgnn.datasets.molecule_files import molecule_of, smiles_column
 from fdgnn.datasets.rows import BadRow, FileRows, GraphTable, GraphTables, Row, RowReader
 from fdgnn.datasets.tables import (
     EDGES,
@@ -32,10 +32,8 @@ from fdgnn.datasets.tables import (
     graph_id,
     graph_reader,
     is_frame,
-    is_graph_table,
     is_molecule_list,
     molecule_table,
-    name_of,
     read_csv,
     read_jsonl,
     read_xlsx,
@@ -45,9 +43,11 @@ from fdgnn.exceptions import DatasetFormatError, GraphError
 from fdgnn.extras import require
 from fdgnn.graphs.checks import name_and_place
 from fdgnn.graphs.libraries import AttributeReader, of_networkx
-from fdgnn.graphs.raw import RawGraph, molecule_reader
+from fdgnn.graphs.molecules import MoleculeReader
+from fdgnn.graphs.raw import RawGraph
 from fdgnn.limits import MAX_ROW_BYTES
 from fdgnn.schema import InputSchema, ReadOptions, check_no_molecules, schema_of
+from fdgnn.texts import suggestion
 
 _logger = logging.getLogger("fdgnn")
 CHUNK_SIZE = 10_000
@@ -171,15 +171,16 @@ def _iterate(
                 f"expected a path, an open file, a data frame or a list of molecules, got a "
                 f"{type(given).__name__}; as_batch converts lists of graphs"
             )
-        name, found = name_of(path), recognize(path, options.format)
-        if found.format == "tu":
-            return iter([_tu_table(cast(Any, found.files[0]), of_tu, like)])
-        if found.format == "graphml":
-            rows = _network_rows(name, cast(Any, found.files), options)
+        name = str(path)
+        format, files = recognize(path, options.format)
+        if format == "tu":
+            return iter([_tu_table(files[0], of_tu, like)])
+        if format == "graphml":
+            rows = _network_rows(name, files, options)
         else:
             look_ahead = min(LOOK_AHEAD, chunk_size or LOOK_AHEAD)
-            table = _open_table(found.files[0], found.format, options, like, look_ahead)
-            rows = _table_rows(name, table, options, like, found.format, found.files[1:])
+            table = _open_table(files[0], format, options, like, look_ahead)
+            rows = _table_rows(name, table, options, like, format, files[1:])
     if options.vertex == "both" and rows.source != "networks":
         raise DatasetFormatError(
             f"{rows.name}: labels with features can be read from TU datasets and from graphs with "
@@ -201,11 +202,9 @@ def _iterate(
             if column is not None and column not in rows.columns:
                 of_model = argument == "descriptors" and like is not None
                 why = f", one of the model's {argument}" if of_model else f" for `{argument}`"
-                nearest = difflib.get_close_matches(column, rows.columns, n=1)
-                hint = f"did you mean {nearest[0]!r}? " if nearest else ""
                 raise DatasetFormatError(
-                    f"{rows.name}: there is no column {column!r}{why}; {hint}"
-                    f"its columns are {', '.join(rows.columns)}"
+                    f"{rows.name}: there is no column {column!r}{why}; "
+                    f"{suggestion(column, rows.columns)}its columns are {', '.join(rows.columns)}"
                 )
     return GraphTables(rows, options, like, chunk_size)
 
@@ -245,9 +244,9 @@ def _table_rows(
         used, reader = graph_columns(columns, options), graph_reader(name, columns, options, like)
     elif smiles == molecule_files.BLOCK:
         used = [smiles, molecule_files.NAME]
-        reader = molecule_files.MolBlock(molecule_reader(options))
+        reader = partial(molecule_files.molecule_of_block, MoleculeReader.of(options))
     else:
-        used, reader = [smiles], MoleculeColumn(smiles, molecule_reader(options))
+        used, reader = [smiles], partial(molecule_of, MoleculeReader.of(options), smiles)
     beside = (*options.targets, id_column, *options.columns, *options.all_descriptors)
     wanted = list(dict.fromkeys([*used, *(c for c in beside if c in columns)]))
     _check_once(name, columns, wanted)
@@ -294,7 +293,7 @@ def _smiles_column(
     A table that could be both is read as the data of a model was. Of several columns it is the one
     in the options, else that of the model, else the one with such a name.
     """
-    is_table = is_graph_table(columns)
+    is_table = EDGES in columns
     if like is None and is_table and options.smiles_column is None:
         return None
     if like is not None and like.source != "molecules":

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import islice
 from numbers import Number
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from msgspec.structs import replace as replace_fields
@@ -28,17 +28,9 @@ from fdgnn.texts import agreeing
 
 LARGEST = sys.float_info.max
 
-
 _BOUND = re.compile(r"\s*(?:[<>]=?|[≤≥])\s*(.+)")
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+(?:[eE][-+]?\d+)?\s*")
 _THOUSANDS = re.compile(r"\s*[-+]?\d{1,3},\d{3}\s*")
-
-
-def _number_of(cell: Any, decimal_comma: bool) -> int | float | None:
-    """Return the number in a cell; None if there is none."""
-    if decimal_comma and isinstance(cell, str) and _DECIMAL_COMMA.fullmatch(cell):
-        cell = cell.replace(",", ".")
-    return number_in(cell)
 
 
 class TargetColumn:
@@ -55,84 +47,79 @@ class TargetColumn:
     """
 
     def __init__(self, cells: Mapping[int, Any], options: ReadOptions) -> None:
-        self.values: dict[int, Any] = {}
-        self.errors: dict[int, str] = {}
         known = {i: plain(cell) for i, cell in cells.items()}
         texts = [cell for cell in known.values() if isinstance(cell, str)]
         commas = [text for text in texts if _DECIMAL_COMMA.fullmatch(text)]
         self._ambiguous = bool(commas) and all(map(_THOUSANDS.fullmatch, commas))
         self._decimal_comma = bool(commas) and not self._ambiguous
-        self.censored = {i: c for i, c in known.items() if self._bound(c) is not None}
-        special = commas or self.censored or any(map(_is_infinite, texts))
-        self._numeric = options.numeric or (bool(special) and self._has_numbers(known.values()))
-        if not self._numeric:
-            self.censored = {}
-        self._drop = options.censored != "bound"
-        for i, cell in known.items():
+        parsed = {i: self._parsed(cell) for i, cell in known.items() if not is_missing(cell)}
+        kinds = {kind for kind, _ in parsed.values()}
+        numeric = options.numeric
+        if "text" not in kinds and (commas or kinds & {"bound", "infinite"}):
+            numbers = [str(known[i]) for i, (kind, _) in parsed.items() if kind == "number"]
+            others = [str(known[i]) for i, (kind, _) in parsed.items() if kind != "number"]
+            # It is enough if most different cells are numbers: a bound such as ``>10000`` may be
+            # that of most rows.
+            mostly = len(others) <= len(numbers) or len(set(others)) < len(set(numbers))
+            numeric = numeric or mostly
+        bounds = [i for i, (kind, _) in parsed.items() if kind == "bound"]
+        self.censored = {i: known[i] for i in bounds} if numeric else {}
+        self.values: dict[int, Any] = dict.fromkeys(known.keys() - parsed.keys())
+        self.errors: dict[int, str] = {}
+        for i, (kind, number) in parsed.items():
             try:
-                self.values[i] = None if is_missing(cell) else self._read(i, cell)
+                if i in self.censored and options.censored != "bound":
+                    raise GraphError(f"its target is censored ({known[i]})")
+                self.values[i] = _checked(known[i], kind, number) if numeric else _finite(known[i])
             except GraphError as error:
                 self.errors[i] = error.reason
 
-    def _bound(self, cell: Any) -> int | float | None:
-        found = _BOUND.fullmatch(cell) if isinstance(cell, str) else None
-        return None if found is None else _number_of(found[1], self._decimal_comma)
+    def _parsed(self, cell: Any) -> tuple[str, int | float | None]:
+        """Return the kind of a cell, and the number that it stands for, if any."""
+        if (number := self._number(cell)) is not None:
+            return "number", number
+        is_text = isinstance(cell, str)
+        bound = _BOUND.fullmatch(cell) if is_text else None
+        if bound is not None and (number := self._number(bound[1])) is not None:
+            return "bound", number
+        try:
+            if abs(float(cell)) > LARGEST:
+                return "infinite", None
+        except OverflowError:
+            return "infinite", None
+        except (TypeError, ValueError):
+            pass
+        thousands = self._ambiguous and is_text and _THOUSANDS.fullmatch(cell)
+        return "ambiguous" if thousands else "text", None
 
-    def _has_numbers(self, cells: Iterable[Any]) -> bool:
-        """Return whether most cells are numbers, and the others no text of another kind.
-
-        It is enough if most different cells are numbers: a bound such as ``>10000`` may be that of
-        most rows.
-        """
-        numbers, others = [], []
-        for cell in cells:
-            if is_missing(cell):
-                continue
-            if not isinstance(cell, str | int | float | Decimal):
-                return False
-            if _number_of(cell, self._decimal_comma) is not None:
-                numbers.append(str(cell))
-            elif self._bound(cell) is not None or _is_infinite(cell) or self._is_ambiguous(cell):
-                others.append(str(cell))
-            else:
-                return False
-        return len(others) <= len(numbers) or len(set(others)) < len(set(numbers))
-
-    def _is_ambiguous(self, cell: Any) -> bool:
-        return self._ambiguous and isinstance(cell, str) and bool(_THOUSANDS.fullmatch(cell))
-
-    def _read(self, i: int, cell: Any) -> Any:
-        """Check one target; return it as a number or text."""
-        if isinstance(cell, list | tuple | dict):
-            raise GraphError(f"its target has {len(cell)} entries, expected one")
-        if isinstance(cell, str) and MAX_LABEL.is_below(len(cell)):
-            raise GraphError(f"its target has {len(cell)} characters; {MAX_LABEL.in_words}")
-        if i in self.censored and self._drop:
-            raise GraphError(f"its target is censored ({cell})")
-        number = cell
-        if self._numeric:
-            number = self._bound(cell) if i in self.censored else None
-            number = _number_of(cell, self._decimal_comma) if number is None else number
-            if number is None and self._is_ambiguous(cell):
-                raise GraphError(
-                    f"its target {cell!r} may have a decimal comma or thousands; write numbers "
-                    "with a decimal point, and thousands without separators"
-                )
-            if number is None and not _is_infinite(cell):
-                raise GraphError("its target is not a number")
-            number = float("inf") if number is None else number
-        if isinstance(number, int | float | Decimal) and not -LARGEST <= number <= LARGEST:
-            raise GraphError("its target is infinite")
-        return number
+    def _number(self, cell: Any) -> int | float | None:
+        if self._decimal_comma and isinstance(cell, str) and _DECIMAL_COMMA.fullmatch(cell):
+            cell = cell.replace(",", ".")
+        return number_in(cell)
 
 
-def _is_infinite(cell: Any) -> bool:
-    try:
-        return abs(float(cell)) > LARGEST
-    except (TypeError, ValueError):
-        return False
-    except OverflowError:
-        return True
+def _checked(cell: Any, kind: str, number: int | float | None) -> Any:
+    """Return the number of a numeric target, or raise GraphError."""
+    _finite(cell)
+    if kind == "ambiguous":
+        raise GraphError(
+            f"its target {cell!r} may have a decimal comma or thousands; write numbers with a "
+            "decimal point, and thousands without separators"
+        )
+    if kind == "text":
+        raise GraphError("its target is not a number")
+    return _finite(float("inf") if kind == "infinite" else number)
+
+
+def _finite(cell: Any) -> Any:
+    """Return one target, a short text or a finite number, or raise GraphError."""
+    if isinstance(cell, list | tuple | dict):
+        raise GraphError(f"its target has {len(cell)} entries, expected one")
+    if isinstance(cell, str) and MAX_LABEL.is_below(len(cell)):
+        raise GraphError(f"its target has {len(cell)} characters; {MAX_LABEL.in_words}")
+    if isinstance(cell, int | float | Decimal) and not -LARGEST <= cell <= LARGEST:
+        raise GraphError("its target is infinite")
+    return cell
 
 
 def read_targets(
@@ -177,11 +164,9 @@ def _report_censored(column: TargetColumn, options: ReadOptions, name: str) -> N
         raise DatasetFormatError(
             f"{found}; `censored='drop'` leaves them out, `censored='bound'` takes the bounds"
         )
-    done = (
-        f"{agreeing(n, 'its bound is', 'their bounds are')} taken as the values"
-        if options.censored == "bound"
-        else "left out; `censored='bound'` takes the bounds as values"
-    )
+    done = "left out; `censored='bound'` takes the bounds as values"
+    if options.censored == "bound":
+        done = f"{agreeing(n, 'its bound is', 'their bounds are')} taken as the values"
     warnings.warn(f"{found}; {done}", FDGNNWarning, stacklevel=frames_of_libraries())
 
 
@@ -353,11 +338,7 @@ class FileRows:
     attributes: AttributeReader | None = None  # of graphs that are files
 
 
-class RowChunk(NamedTuple):
-    """Some rows of a file that are not read yet, and the number of the first one."""
-
-    start: int
-    rows: Sequence[Row]
+RowChunk = tuple[int, Sequence[Row]]  # rows that are not read yet, after the first one's number
 
 
 @dataclass(frozen=True)
@@ -391,11 +372,15 @@ class ChunkReader:
             rejects |= errors
             raws = {i: raw for i, raw in raws.items() if i not in errors}
         # 3. All graphs by one schema.
-        joined = None
+        joined = Joined(None, None, {})
         if schema is not None or raws:
             joined = join(raws, schema) if schema is not None else self._inferred(raws)
-            rejects |= joined.errors
-        self._check_rejects(start, ids, rejects)
+        rejects |= joined.errors
+        found_rejects = [Reject(start + i, ids[i], why) for i, why in sorted(rejects.items())]
+        if rejects and options.strict:
+            raise DatasetFormatError(f"{file.name}, {found_rejects[0]}")
+        if MAX_REJECTS.is_below(len(rejects)):
+            raise _too_many_rejects(file.name, str(found_rejects[0]))
         # 4. The valid rows.
         valid = [i for i in range(len(rows)) if i not in rejects]
         found: list[Any] = [targets.get(i) for i in valid]
@@ -408,21 +393,20 @@ class ChunkReader:
             for name in kept
         }
         known = None if self.like is None else self.like.id_column
-        molecules = cast(dict[int, Molecule], raws if file.source == "molecules" else {})
+        is_molecules = file.source == "molecules"
+        molecules = cast(dict[int, Molecule], raws if is_molecules else {})
         return GraphTable(
-            graphs=None if joined is None else joined.graphs,
+            graphs=joined.graphs,
             y=y if options.targets else None,
             ids=tuple(ids),
             rows=np.array(valid, dtype=np.int64),
-            rejects=tuple(Reject(start + i, ids[i], why) for i, why in sorted(rejects.items())),
+            rejects=tuple(found_rejects),
             start=start,
-            smiles=tuple(molecules[i].smiles or "" for i in valid)
-            if file.source == "molecules"
-            else None,
-            schema=None if joined is None else joined.schema,
+            smiles=tuple(molecules[i].smiles.text for i in valid) if is_molecules else None,
+            schema=joined.schema,
             columns={name: tuple(cells[name][i] for i in valid) for name in options.columns},
             changes=tuple(
-                Change(start + i, ids[i], own.given or "", own.smiles or "", own.changes)
+                Change(start + i, ids[i], own.given or "", own.smiles.text, own.changes)
                 for i in valid
                 if (own := molecules.get(i)) is not None and own.changes
             ),
@@ -436,22 +420,8 @@ class ChunkReader:
         if isinstance(row, BadRow):
             raise GraphError(row.reason)
         raw = self.file.reader(row)
-        names = self.options.all_descriptors
-        return (
-            replace(cast(Any, raw), cells={name: plain(row.get(name)) for name in names})
-            if names
-            else raw
-        )
-
-    def _check_rejects(self, start: int, ids: Sequence[Any], rejects: Mapping[int, str]) -> None:
-        if not rejects:
-            return
-        first = min(rejects)
-        reject = str(Reject(start + first, ids[first], rejects[first]))
-        if self.options.strict:
-            raise DatasetFormatError(f"{self.file.name}, {reject}")
-        if MAX_REJECTS.is_below(len(rejects)):
-            raise _too_many_rejects(self.file.name, reject)
+        cells = {name: plain(row.get(name)) for name in self.options.all_descriptors}
+        return replace(cast(Any, raw), cells=cells) if cells else raw
 
     def _inferred(self, raws: Mapping[int, Any]) -> Joined:
         """Infer the schema, unless there is one of a model, and join the graphs."""
@@ -510,7 +480,7 @@ class GraphTables(Iterator[GraphTable]):
         """Yield the rows that are left, not read yet."""
         while some := list(self._some_rows()):
             start, self._start = self._start, self._start + len(some)
-            yield RowChunk(start, some)
+            yield start, some
         if self._start == 0:
             raise DatasetFormatError(f"{self.reader.file.name}: it has no rows")
 

@@ -17,24 +17,17 @@ import os
 import zipfile
 from codecs import BOM_UTF8
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import chain, groupby, islice, repeat
 from numbers import Number
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 import numpy as np
 
 from fdgnn.arrays import Array
-from fdgnn.datasets.files import (
-    BLOCK,
-    STANDARD_INPUT,
-    Stream,
-    check_archive,
-    open_unpacked,
-    readable,
-)
+from fdgnn.datasets.files import BLOCK, Stream, check_archive, open_unpacked, readable
 from fdgnn.datasets.rows import BadRow, Row
 from fdgnn.exceptions import DatasetFormatError, GraphError, warn_unused
 from fdgnn.extras import require
@@ -51,18 +44,14 @@ SMILES = "smiles"  # the column that a list of molecules stands for
 Table = tuple[list[str], Callable[[Sequence[str]], Iterator[Row]]]
 
 EDGES = "edge_index"
-SIZE, VERTICES, ARCS = ("num_nodes",), ("node_feat", "x"), ("edge_attr", "edge_weight")
-
-
-def is_graph_table(columns: Sequence[str]) -> bool:
-    """Return whether the rows of a table with these columns are graphs."""
-    return EDGES in columns
+SIZE = "num_nodes"
+VERTICES, ARCS = ("node_feat", "x"), ("edge_attr", "edge_weight")
 
 
 def graph_columns(columns: Sequence[str], options: ReadOptions) -> list[str]:
     """Find the columns that make up the graph."""
     named = (*options.vertex_attributes, checks.name_and_place(options.edge_attribute)[0])
-    return [c for c in columns if c in (EDGES, *SIZE, *VERTICES, *ARCS, *named)]
+    return [c for c in columns if c in (EDGES, SIZE, *VERTICES, *ARCS, *named)]
 
 
 # ---------------------------------------------------------------------- a row for each edge
@@ -75,7 +64,7 @@ END_LABELS, EDGE_VALUES = ("source_label", "target_label"), ("edge_label", "weig
 
 def graph_id(columns: Sequence[str]) -> str | None:
     """Return the column that names graphs, in a table that `as_graph_table` has made."""
-    is_made = tuple(columns[1:3]) == (EDGES, SIZE[0]) and columns[0] in GRAPHS
+    is_made = tuple(columns[1:3]) == (EDGES, SIZE) and columns[0] in GRAPHS
     return columns[0] if is_made else None
 
 
@@ -87,90 +76,96 @@ def as_graph_table(table: Table, options: ReadOptions, like: InputSchema | None 
     """
     columns, open_rows = table
     key = next((name for name in GRAPHS if name in columns), None)
-    chosen = options if like is None or like.source != "table" else like
-    named = chosen.edge_attribute if chosen.edge_attribute in columns else None
-    carried = EDGE_VALUES if named is None else (named,)
-    arcs = named or ARCS[0]
-    used = (*ENDS, *END_LABELS, *EDGE_VALUES, *carried)
-    reports = like is None and named is None and options.edge_labels == "auto"
     if key is None or EDGES in columns or not {*ENDS} <= {*columns}:
         return table
-    made = [EDGES, SIZE[0]]
+    chosen = options if like is None or like.source != "table" else like
+    named = chosen.edge_attribute if chosen.edge_attribute in columns else None
+    values_in = [name for name in (EDGE_VALUES if named is None else (named,)) if name in columns]
+    arcs = named or ARCS[0]
+    used = (key, *ENDS, *END_LABELS, *EDGE_VALUES, *values_in)
+    others = [name for name in columns if name not in used]
+    made = [EDGES, SIZE]
     made += [VERTICES[0]] if {*END_LABELS} <= {*columns} else []
-    made += [arcs] if {*carried} & {*columns} else []
-    others = [name for name in columns if name not in (key, *used)]
+    made += [arcs] if values_in else []
+    reports = like is None and named is None and options.edge_labels == "auto"
     if reports and {*EDGE_VALUES} <= {*columns}:
         remedy = "`edge_label` is read; `edge_attribute='weight'` reads them instead"
         warn_unused("the table of edges", {"weights": remedy})
 
+    def graph_name(row: Row) -> Any:
+        return None if isinstance(row, BadRow) else row.get(key)
+
     def rows(wanted: Sequence[str]) -> Iterator[Row]:
         beside = [name for name in wanted if name in others]
-        found = open_rows(columns)
         done: set[Any] = set()
-        for graph, edges in groupby(found, lambda r: None if isinstance(r, BadRow) else r[key]):
+        for graph, edges in groupby(open_rows(columns), graph_name):
+            some = list(edges)
+            if graph in (None, "") or isinstance(graph, list | dict):
+                nameless = BadRow(f"its {key!r} is missing, or not one name")
+                yield from (row if isinstance(row, BadRow) else nameless for row in some)
+                continue
             if graph in done:
                 yield BadRow(f"its edges are in several places; sort the table by {key!r}", graph)
-            elif graph in (None, ""):
-                missing = BadRow(f"its {key!r} is missing")
-                yield from (row if isinstance(row, BadRow) else missing for row in edges)
-            else:
-                some = cast(Any, list(edges))
-                left = [name for name in others if name not in beside]
-                whole = [row for row in some if not isinstance(row, BadRow)]
-                unused = {
-                    f"the values of {name!r}": f"`edge_attribute={name!r}` reads these"
-                    for name in (left if reports and not done else ())
-                    if len({str(row[name]) for row in whole}) > 1
-                }
-                warn_unused("the table of edges", unused)
-                yield _graph_of_edges(key, graph, some, beside, carried, arcs)
+                continue
+            left = [name for name in others if name not in beside] if reports and not done else []
             done.add(graph)
+            whole = [row for row in some if not isinstance(row, BadRow)]
+            unused = {
+                f"the values of {name!r}": f"`edge_attribute={name!r}` reads these"
+                for name in left
+                if len({str(row.get(name)) for row in whole}) > 1
+            }
+            warn_unused("the table of edges", unused)
+            try:
+                yield {key: graph, **_graph_of_edges(some, beside, values_in, arcs)}
+            except GraphError as error:
+                yield BadRow(error.reason, graph)
 
     return [key, *made, *others], rows
 
 
 def _graph_of_edges(
-    key: str,
-    graph: Any,
-    edges: Sequence[Row],
-    beside: Sequence[str],
-    values_in: Sequence[str],
-    arcs: str,
-) -> Row:
-    position: dict[Any, int] = {}
-    labels: dict[Any, Any] = {}
-    ends: list[list[int]] = [[], []]
+    edges: Sequence[Row], beside: Sequence[str], values_in: Sequence[str], arcs: str
+) -> dict[str, Any]:
+    """Return the columns of a graph table for the rows of one graph."""
+    labels: dict[Any, Any] = {}  # by the name of the vertex
+    pairs: list[list[Any]] = []
     carried: list[Any] = []
+    others: dict[str, Any] = {}
     for row in edges:
         if isinstance(row, BadRow):
-            return BadRow(f"one of its edges cannot be read: {row.reason}", graph)
-        for end, of_label in zip(ENDS, END_LABELS, strict=True):
-            name, label = row[end], row.get(of_label)
+            raise GraphError(f"one of its edges cannot be read: {row.reason}")
+        ends = [row.get(end) for end in ENDS]
+        for name, of_label in zip(ends, END_LABELS, strict=True):
             if name in (None, ""):
                 break
-            position.setdefault(name, len(position))
+            if isinstance(name, list | dict):
+                raise GraphError(f"one of its edges ends at a {type(name).__name__}")
+            label = row.get(of_label)
             if labels.setdefault(name, label) != label:
-                return BadRow(f"its vertex {name!r} has the labels {labels[name]!r} and {label!r}")
+                raise GraphError(
+                    f"its vertex {name!r} has the labels {labels[name]!r} and {label!r}"
+                )
         else:
-            for own, end in zip(ends, ENDS, strict=True):
-                own.append(position[row[end]])
+            pairs.append(ends)
             carried.append(next((row[name] for name in values_in if name in row), None))
-    first = cast(Any, edges[0])
-    for name in beside:
-        if any(cast(Any, row)[name] != first[name] for row in edges):
-            return BadRow(f"its edges have different values of {name!r}", graph)
-    numbered = list(map(str, range(len(position))))
-    is_label = EDGE_VALUES[0] in values_in and EDGE_VALUES[0] in first
-    values: list[Any] = carried if is_label else list(map(number_in, carried))
-    values = carried if None in values else values
+        for name in beside:
+            if others.setdefault(name, row.get(name)) != row.get(name):
+                raise GraphError(f"its edges have different values of {name!r}")
+    position = {name: i for i, name in enumerate(labels)}
+    if EDGE_VALUES[0] not in values_in:
+        values: list[Any] = list(map(number_in, carried))
+        carried = carried if None in values else values
+    is_numbered = list(map(str, labels)) == list(map(str, range(len(labels))))
     return {
-        key: graph,
-        EDGES: ends,
-        SIZE[0]: len(position),
-        NAMES: None if list(map(str, position)) == numbered else list(position),
-        VERTICES[0]: [labels[name] for name in position] if {*END_LABELS} <= {*first} else None,
-        arcs: None if all(each is None for each in carried) else values,
-        **{name: first[name] for name in beside},
+        EDGES: [[position[pair[0]] for pair in pairs], [position[pair[1]] for pair in pairs]],
+        SIZE: len(labels),
+        NAMES: None if is_numbered else list(labels),
+        VERTICES[0]: None
+        if all(label is None for label in labels.values())
+        else [*labels.values()],
+        arcs: None if all(value is None for value in carried) else carried,
+        **others,
     }
 
 
@@ -185,7 +180,6 @@ def graph_reader(
     edge_column, place = checks.name_and_place(chosen.edge_attribute)
     if len(chosen.vertex_attributes) > 1:
         raise DatasetFormatError(f"{name}: `vertex_attributes` names several columns; name one")
-    size = SIZE[0]
     of_vertices, of_arcs = (*chosen.vertex_attributes, *VERTICES), (edge_column, *ARCS)
     vertices = next((n for n in of_vertices if n in columns), VERTICES[0])
     arcs = next((n for n in of_arcs if n is not None and n in columns), ARCS[0])
@@ -201,18 +195,8 @@ def graph_reader(
         }
         warn_unused(name, remedies)
 
-    used = {
-        EDGES,
-        NAMES,
-        size,
-        *VERTICES,
-        *ARCS,
-        vertices,
-        arcs,
-        *options.targets,
-        *options.columns,
-    }
-
+    read_here = (EDGES, NAMES, SIZE, *VERTICES, *ARCS, vertices, arcs)
+    used = {*read_here, *options.targets, *options.columns}
     is_first = like is None
 
     def read(row: Mapping[str, Any]) -> RawGraph:
@@ -230,7 +214,7 @@ def graph_reader(
         carried = _array(row, arcs)
         return RawGraph(
             edges=edges,
-            n_vertices=_size(row.get(size), size),
+            n_vertices=_size(row.get(SIZE), SIZE),
             x=_array(row, vertices),
             carried=None if carried is None else checks.column_at(carried, place, arcs),
             vertex_attributes=(vertices,),
@@ -313,11 +297,9 @@ def is_molecule_list(given: Any) -> bool:
 
     Some may be missing: None, or a number, as data frames have NaN there.
     """
-    if isinstance(given, str | bytes | Mapping) or hasattr(given, "__fspath__"):
+    if isinstance(given, bytes | Mapping | os.PathLike) or is_molecule(given):
         return False
-    if is_molecule(given):
-        return False
-    if not hasattr(given, "__len__") or not hasattr(given, "__iter__"):
+    if not isinstance(given, Sized) or not isinstance(given, Iterable):
         return False
     rest = [item for item in given if item is not None and not is_molecule(item)]
     return all(isinstance(item, Number) for item in rest) and 2 * len(rest) <= len(given)
@@ -348,16 +330,11 @@ LINE = 256  # bytes that a short line of a packed file counts as: a row takes th
 BLANK = BadRow("its line is blank")
 
 
-def name_of(path: str | os.PathLike[str] | Stream) -> str:
-    """Return the name of a file in messages."""
-    return "standard input" if str(path) == STANDARD_INPUT else str(path)
-
-
 def read_lines(path: Source) -> Iterator[Line]:
     """Yield the lines without their ends; one that is too long is an invalid row.
 
     A blank line is an empty text, so that the lines after it keep their numbers. Those before the
-    first line that is not blank, and after the last one, are left out.
+    first line that is not blank, and after the last one, are left out; no other line is an error.
     """
     n_blank, begun = 0, False
     for line in raw_lines(path):
@@ -371,6 +348,8 @@ def read_lines(path: Source) -> Iterator[Line]:
         yield from repeat("", n_blank)
         yield text
         n_blank, begun = 0, True
+    if not begun:
+        raise DatasetFormatError(f"{path}: the file is empty")
 
 
 def _decoded(line: bytes) -> str:
@@ -393,7 +372,7 @@ def decoded(line: bytes) -> str:
 def raw_lines(path: Source) -> Iterator[bytes | BadRow]:
     """Yield all lines with line ends; a line that is too long is an invalid row."""
     most = int(MAX_ROW_BYTES.value)
-    with readable(name_of(path)), open_unpacked(path) as (stream, expansion):
+    with readable(path), open_unpacked(path) as (stream, expansion):
         uncounted = 0  # bytes that were read since the expansion was looked at
 
         def read(n_bytes: int) -> bytes:
@@ -421,14 +400,12 @@ def read_jsonl(path: Source, look_ahead: int = LOOK_AHEAD) -> tuple[Columns, Ite
     """Read the columns, as inferred from the first rows, and the rows, one per line."""
     lines = read_lines(path)
     first_lines = list(islice(lines, look_ahead))
-    if not first_lines:
-        raise DatasetFormatError(f"{name_of(path)}: the file is empty")
     first = [_json_row(line) for line in first_lines]
     columns = list(dict.fromkeys(chain.from_iterable(r for r in first if isinstance(r, dict))))
     if not columns or str(first_lines[0]).strip() == "[":
         why = next((r.reason for r in first if isinstance(r, BadRow)), "it is empty")
         raise DatasetFormatError(
-            f"{name_of(path)}: expected JSON lines, an object each; in the first line, {why}"
+            f"{path}: expected JSON lines, an object each; in the first line, {why}"
         )
     return columns, chain(first, map(_json_row, lines))
 
@@ -458,16 +435,14 @@ def read_csv(path: Source, delimiter: str | None = None) -> tuple[Columns, Itera
     # The limit of the csv module is less than a graph of 10,000 edges.
     csv.field_size_limit(max(csv.field_size_limit(), int(MAX_ROW_BYTES.value)))
     lines = read_lines(path)
-    header = next(lines, None)
-    if header is None:
-        raise DatasetFormatError(f"{name_of(path)}: the file is empty")
+    header = next(lines)
     if isinstance(header, BadRow):
-        raise DatasetFormatError(f"{name_of(path)}: it has no header: {header.reason}")
+        raise DatasetFormatError(f"{path}: it has no header: {header.reason}")
     delimiter = delimiter or max(",;\t|", key=header.count)
     fields = _fields([header], delimiter, strict=False)
     if not fields or "\0" in header:
         raise DatasetFormatError(
-            f"{name_of(path)}: its first line is not a CSV header; save it as UTF-8 text"
+            f"{path}: its first line is not a CSV header; save it as UTF-8 text"
         )
     columns = [unguarded(name.strip()) for name in fields]
     return columns, _csv_rows(lines, columns, delimiter)
@@ -544,15 +519,12 @@ def read_xlsx(path: Path) -> tuple[list[str], Iterator[Row]]:
         header = next((row for row in rows if isinstance(row, list)), None)
     if header is None:
         raise DatasetFormatError(f"{path}: its sheet {sheet.title!r} is empty")
-    if filled := [other.title for other in others if any(map(any, _first_rows(other)))]:
+    filled = [s.title for s in others if any(map(any, s.iter_rows(max_row=1, values_only=True)))]
+    if filled:
         remedy = "save the sheet that you mean as a file of its own"
         warn_unused(str(path), {f"the sheets {', '.join(map(repr, filled))}": remedy})
     columns = [str("" if name is None else name).strip() for name in header]
     return columns, (_named_cells(row, columns) for row in rows)
-
-
-def _first_rows(sheet: Any) -> Iterator[tuple[Any, ...]]:
-    return iter(sheet.iter_rows(max_row=1, values_only=True))
 
 
 def _book_rows(path: Path, sheet: Any) -> Iterator[list[Any] | BadRow]:

@@ -30,14 +30,7 @@ from fdgnn.exceptions import DatasetFormatError, GraphError, warn_unused
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.checks import column_at, joined_labels, name_and_place
 from fdgnn.graphs.raw import with_label_columns
-from fdgnn.schema import (
-    EdgeUse,
-    InputSchema,
-    ReadOptions,
-    Vertex,
-    VertexChoice,
-    check_no_molecules,
-)
+from fdgnn.schema import EdgeUse, InputSchema, ReadOptions, Vertex, VertexChoice, check_no_molecules
 
 _OF_VERTICES = {"node_labels", "node_attributes"}
 
@@ -224,14 +217,12 @@ def _integer_blocks(file: TextFile, n_columns: int) -> Iterator[tuple[int, Ints]
             )
         yield n_read, block
         n_read += n_valid
-    if n_read == 0:
-        raise _empty(file)
 
 
 def _read_integers(file: TextFile, n_columns: int | None = None) -> Ints:
     """Read lines of integers, by default as many as on the first, into (n_lines, n_columns)."""
     if n_columns is None:
-        n_columns = next(file.blocks(), b"").split(b"\n", 1)[0].count(b",") + 1
+        n_columns = next(file.blocks()).split(b"\n", 1)[0].count(b",") + 1
     return np.concatenate([block for _, block in _integer_blocks(file, n_columns)], axis=1).T
 
 
@@ -283,8 +274,6 @@ def _rows(files: Mapping[str, TextFile], kind: str, n: int, of: str, remedy: str
     found: Array
     if kind.endswith("labels"):
         found = _read_integers(file, 1 if kind == "node_labels" else None)
-    elif next(file.blocks(), None) is None:
-        raise _empty(file)
     else:  # lines of numbers, all of one length
         lines = (line for text in file.blocks() for line in text.decode("latin1").split("\n"))
         try:
@@ -383,7 +372,3 @@ def _needed(files: Mapping[str, TextFile], kind: str, remedy: str = "") -> TextF
 
 def _prefix(files: Mapping[str, TextFile]) -> str:
     return files["A"].name.removesuffix("A.txt")
-
-
-def _empty(file: TextFile) -> DatasetFormatError:
-    return DatasetFormatError(f"{file.name}: the file is empty; download the dataset again")

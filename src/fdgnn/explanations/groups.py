@@ -302,7 +302,7 @@ def name_of_smarts(smarts: str) -> str:
 def _molecule(molecule: Any, like: Any = None) -> Any:
     schema = schema_of(like)
     reader = MoleculeReader() if schema is None else MoleculeReader.of(schema)
-    return reader.molecule(molecule).mol
+    return reader.molecule(molecule)
 
 
 @cache

@@ -19,7 +19,7 @@ from fdgnn.exceptions import GraphError
 from fdgnn.graphs import Graph, GraphBatch, libraries
 from fdgnn.graphs.libraries import AttributeReader, foreign, is_adjacency, to_networkx
 from fdgnn.graphs.molecules import MoleculeReader, is_molecule
-from fdgnn.graphs.raw import Fits, Raw, join, molecule_reader, read_raw
+from fdgnn.graphs.raw import Fits, Raw, join, read_raw
 from fdgnn.schema import (
     DEFAULT_OPTIONS,
     GRAPH_OPTIONS,
@@ -201,8 +201,7 @@ def valid_graphs(
         attributes = AttributeReader(options)
         read: Callable[[Any], Any] = partial(_read_item, options=options, attributes=attributes)
         if of_molecules:
-            reader = molecule_reader(options) if schema is None else MoleculeReader.of(schema)
-            read = reader.read
+            read = MoleculeReader.of(schema or options).read
         raws: dict[int, Any] = {}
         matrices: list[int] = []
         for i, item in enumerate(items):

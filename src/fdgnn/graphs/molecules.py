@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, repeat
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from fdgnn.graphs.batch import GraphBatch
 from fdgnn.graphs.smiles import Smiles, SmilesColumn
 from fdgnn.limits import MAX_SMILES, MAX_VERTICES
 from fdgnn.records import cached_property
-from fdgnn.schema import Atoms, EdgeUse, InputSchema, Standardize
+from fdgnn.schema import USUAL_ATOMS, Atoms, EdgeUse, InputSchema, ReadOptions, Standardize
 
 Bonds = Literal["types", "orders"]
 
@@ -87,8 +87,8 @@ class Molecule:
         Sources and targets; each bond is two arcs.
     bonds : (n_arcs,) array or list
         The order of each arc's bond or, with stereo, its type.
-    smiles : str or None
-        Its atoms, from left to right, are the vertices. None of a ``Mol`` that stayed as it was.
+    smiles : Smiles
+        Some encoders compute more from it.
     changes : tuple of str
         What standardization did, see `fdgnn.graphs.molecules.STEPS`.
     given : str or None
@@ -100,23 +100,10 @@ class Molecule:
     atoms: list[Any]
     arcs: tuple[Ints, ...]
     bonds: Any
-    smiles: str | None = None
+    smiles: Smiles
     changes: tuple[str, ...] = ()
     given: str | None = None
     cells: Mapping[str, Any] | None = None
-    written: Smiles | None = None  # what only some encoders read is computed from it
-
-
-class ReadMolecule(NamedTuple):
-    """A molecule as read, and its changes.
-
-    The atoms of `mol`, and of `smiles` from left to right, are the vertices of its graph; `smiles`
-    is None for an unchanged ``Mol``.
-    """
-
-    mol: Any
-    smiles: str | None
-    changes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -151,42 +138,41 @@ class MoleculeReader:
         # Without the modules that it has imported, so that worker processes can have it.
         return MoleculeReader, (self.atoms, self.bonds, self.standardize, self.stereo)
 
-    @classmethod
-    def of(cls, schema: InputSchema) -> MoleculeReader:
-        """Return the reader of a schema of molecules; it is made once."""
-        return _reader(schema)
+    @staticmethod
+    @lru_cache(maxsize=16)
+    def of(options: ReadOptions) -> MoleculeReader:
+        """Return the reader of molecules for these options, or a schema; it is made once."""
+        bonds = BONDS["labels" if options.edge_labels == "auto" else options.edge_labels]
+        atoms = options.atoms or USUAL_ATOMS
+        return MoleculeReader(atoms, bonds, options.standardize, bool(options.stereo))
 
     def read(self, item: Any) -> Molecule:
         """Read a SMILES or a ``Mol``; raise GraphError if it is not a molecule."""
         with self.quietly():
-            found = self._molecule(item, self._parse)
-            mol = found.mol
+            mol, smiles, changes = self._molecule(item, self._parse)
             if self.stereo:  # a copy with CIP codes on atoms and bonds, whatever their order
                 mol = self._chem.Mol(mol)
                 require("rdkit.Chem.rdCIPLabeler", "chem", "molecules").AssignCIPLabels(mol)
         arcs, orders = self._bonds(mol)
+        if smiles is not None:
+            written = Smiles(smiles, np.arange(mol.GetNumAtoms()))
+        else:
+            text = self._chem.MolToSmiles(mol)
+            order = mol.GetPropsAsDict(True, True)["_smilesAtomOutputOrder"]
+            written = Smiles(text, np.argsort(np.array(list(order), dtype=np.int64)))
         return Molecule(
-            self._describe(mol, found.smiles is not None and "|" not in found.smiles),
+            self._describe(mol, smiles is not None and "|" not in smiles),
             arcs,
             _bond_types(mol, arcs, orders) if self.stereo and self.bonds == "types" else orders,
-            found.smiles,
-            found.changes,
-            item if found.changes and isinstance(item, str) else None,
-            written=self._written(mol, found.smiles),
+            written,
+            changes,
+            item if changes and isinstance(item, str) else None,
         )
 
-    def _written(self, mol: Any, smiles: str | None) -> Smiles:
-        """Return the SMILES of a molecule, and which of its atoms each vertex is."""
-        if smiles is not None:
-            return Smiles(smiles, np.arange(mol.GetNumAtoms()))
-        text = self._chem.MolToSmiles(mol)
-        order = mol.GetPropsAsDict(True, True)["_smilesAtomOutputOrder"]
-        return Smiles(text, np.argsort(np.array(list(order), dtype=np.int64)))
-
-    def molecule(self, item: Any) -> ReadMolecule:
-        """Return the molecule whose atoms are the vertices of the graph that `read` finds."""
+    def molecule(self, item: Any) -> Any:
+        """Return the ``Mol`` whose atoms are the vertices of the graph that `read` finds."""
         with self.quietly():
-            return self._molecule(item, self._chem.MolFromSmiles)
+            return self._molecule(item, self._chem.MolFromSmiles)[0]
 
     @cached_property
     def quietly(self) -> Any:
@@ -200,7 +186,7 @@ class MoleculeReader:
         return require("rdkit.Chem", "chem", "molecules")
 
     @cached_property
-    def _standardizer(self) -> Callable[[Any], tuple[Any, tuple[str, ...]]] | None:
+    def _standardizer(self) -> Standardizer | None:
         return None if self.standardize is None else standardizer(self.standardize)
 
     @cached_property
@@ -230,19 +216,25 @@ class MoleculeReader:
 
         return parse_graph
 
-    def _molecule(self, item: Any, parse: Callable[[str], Any]) -> ReadMolecule:
+    def _molecule(
+        self, item: Any, parse: Callable[[str], Any]
+    ) -> tuple[Any, str | None, tuple[str, ...]]:
+        """Return a molecule as a ``Mol``, its SMILES, and what standardization changed.
+
+        The atoms of the two, from left to right, are the vertices of its graph. The SMILES of an
+        unchanged ``Mol`` is None.
+        """
         if isinstance(item, str) or not is_molecule(item):
             mol, smiles = _parsed(self._chem, item, parse), item
         else:
             mol, smiles = _complete(self._chem, item), None
-        if self._standardizer is None:
-            return ReadMolecule(mol, smiles)
-        clean, changes = self._standardizer(mol)
-        if not changes:
-            return ReadMolecule(mol, smiles)
-        # Written and parsed, so that the atoms of this SMILES are the vertices.
-        smiles = self._chem.MolToSmiles(clean)
-        return ReadMolecule(_parsed(self._chem, smiles, parse), smiles, changes)
+        changes: tuple[str, ...] = ()
+        if self._standardizer is not None:
+            clean, changes = self._standardizer(mol)
+        if changes:  # written and parsed, so that the atoms of this SMILES are the vertices
+            smiles = self._chem.MolToSmiles(clean)
+            mol = _parsed(self._chem, smiles, parse)
+        return mol, smiles, changes
 
     # ------------------------------------------------------------------ what atoms and bonds carry
 
@@ -311,12 +303,6 @@ class MoleculeReader:
         return arcs, orders[arcs]
 
 
-@lru_cache(maxsize=16)
-def _reader(schema: InputSchema) -> MoleculeReader:
-    bonds = BONDS[schema.edge_labels]
-    return MoleculeReader(schema.atoms or "element", bonds, schema.standardize, schema.stereo)
-
-
 # ---------------------------------------------------------------------- from molecules to a batch
 
 
@@ -359,7 +345,7 @@ def molecule_batch(molecules: Sequence[Molecule], schema: InputSchema) -> GraphB
         batch,
         label_values=None if labels is None else names,
         edge_label_values=None if edge_labels is None else arc_names,
-        smiles=SmilesColumn.of([each.written for each in molecules if each.written is not None]),
+        smiles=SmilesColumn.of([each.smiles for each in molecules]),
         schema=schema,
     )
 

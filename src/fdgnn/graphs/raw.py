@@ -21,13 +21,7 @@ from fdgnn.exceptions import GraphError, warn_unused
 from fdgnn.graphs import Graph, GraphBatch, checks
 from fdgnn.graphs.descriptors import Descriptors, Value, kind_of_cells, value_in
 from fdgnn.graphs.graph import Kind
-from fdgnn.graphs.molecules import (
-    BONDS,
-    Molecule,
-    MoleculeReader,
-    molecule_batch,
-    molecule_schema,
-)
+from fdgnn.graphs.molecules import Molecule, molecule_batch, molecule_schema
 from fdgnn.limits import MAX_BARE_TOTAL, MAX_BARE_VERTICES, MAX_VERTICES
 from fdgnn.schema import USUAL_ATOMS, EdgeChoice, InputSchema, ReadOptions, VertexChoice
 
@@ -72,14 +66,6 @@ class Joined(NamedTuple):
     schema: InputSchema | None
     graphs: GraphBatch | None
     errors: dict[int, str]
-
-
-def molecule_reader(options: ReadOptions) -> MoleculeReader:
-    """Return the reader of molecules for these options."""
-    use = "labels" if options.edge_labels == "auto" else options.edge_labels
-    return MoleculeReader(
-        options.atoms or USUAL_ATOMS, BONDS[use], options.standardize, bool(options.stereo)
-    )
 
 
 # ---------------------------------------------------------------------- all rows
@@ -256,21 +242,16 @@ def _too_bare(raws: Mapping[int, Any], schema: InputSchema) -> dict[int, str]:
     if schema.vertex != "none" or schema.source == "networks":
         return {}
     counts = {i: raw.n_bare for i, raw in raws.items() if isinstance(raw, RawGraph)}
-    faults = {
-        i: f"it has {n} vertices without arcs, labels or features; {MAX_BARE_VERTICES.in_words}"
-        for i, n in counts.items()
-        if MAX_BARE_VERTICES.is_below(n)
-    }
-    total = sum(n for i, n in counts.items() if i not in faults)
-    for i in sorted(counts, key=counts.__getitem__, reverse=True):
-        if not MAX_BARE_TOTAL.is_below(total):
-            break
-        if i not in faults:
-            faults[i] = (
-                f"it has {counts[i]} vertices without arcs, labels or features, and the table has "
-                f"too many; {MAX_BARE_TOTAL.in_words}"
-            )
-            total -= counts[i]
+    faults: dict[int, str] = {}
+    most, left = MAX_BARE_VERTICES.value, MAX_BARE_TOTAL.value
+    for i in sorted(counts, key=counts.__getitem__):
+        bare = f"it has {counts[i]} vertices without arcs, labels or features"
+        if counts[i] > most:
+            faults[i] = f"{bare}; {MAX_BARE_VERTICES.in_words}"
+        elif counts[i] > left:
+            faults[i] = f"{bare}, and the table has too many; {MAX_BARE_TOTAL.in_words}"
+        else:
+            left -= counts[i]
     return faults
 
 
@@ -296,10 +277,12 @@ def as_graph(raw: RawGraph, schema: InputSchema) -> Graph:
     if n is not None and MAX_VERTICES.is_below(n):
         raise GraphError(f"it has {n} vertices; {MAX_VERTICES.in_words}")
     weights = edge_labels = None
-    if schema.edge_labels == "weights":
-        weights = _weights(raw.carried, schema, edges)
-    elif schema.edge_labels == "labels":
-        edge_labels = _edge_labels(raw.carried, schema, edges)
+    if schema.edge_labels != "ignore":
+        carried = _of_known_kind(raw.carried, schema, edges)
+        if schema.edge_labels == "labels":
+            edge_labels = _edge_labels(carried, schema, edges.shape[-1])
+        else:
+            weights = carried[:, 0] if carried.ndim == 2 and carried.shape[1] == 1 else carried
     if schema.weighted:
         weights = np.empty(0) if raw.weights is None and edges.size == 0 else raw.weights
     if raw.parallel and weights is not None:
@@ -336,8 +319,7 @@ def _labels(x: Array | None, schema: InputSchema) -> Array:
         x = x.astype(np.int64)
     text = checks.is_text(x)
     kind = "text" if text else "integer"
-    discrete = text or x.dtype.kind in "biu"
-    if len(x) and x.ndim == 1 and discrete and kind != schema.label_kind:
+    if len(x) and x.ndim == 1 and (text or x.dtype.kind in "biu") and kind != schema.label_kind:
         raise GraphError(f"it has {kind} labels, expected {schema.vertices_in_words}")
     return x
 
@@ -351,11 +333,10 @@ def _features(x: Array | None, schema: InputSchema) -> Array:
     return x
 
 
-def _edge_labels(carried: Array | None, schema: InputSchema, edges: Array) -> Array:
+def _edge_labels(rows: Array, schema: InputSchema, n_arcs: int) -> Array:
     """Find one label per arc; an arc with several entries has them as one text."""
-    rows = _of_known_kind(carried, schema, edges)
     rows = rows[:, None] if rows.ndim == 1 else rows
-    shape = (edges.shape[-1], schema.edge_width or 0)
+    shape = (n_arcs, schema.edge_width or 0)
     checks.check_shape(rows, shape, f"entries of {schema.edge_attribute}")
     whole = rows.dtype.kind == "f" and bool(
         ((np.abs(rows) < 2.0**63) & (rows == np.round(rows))).all()
@@ -368,12 +349,6 @@ def _edge_labels(carried: Array | None, schema: InputSchema, edges: Array) -> Ar
             f"expected {schema.edges_in_words}"
         )
     return checks.joined_labels(rows)
-
-
-def _weights(carried: Array | None, schema: InputSchema, edges: Array) -> Array:
-    """Return one weight per directed edge."""
-    carried = _of_known_kind(carried, schema, edges)
-    return carried[:, 0] if carried.ndim == 2 and carried.shape[1] == 1 else carried
 
 
 def _of_known_kind(carried: Array | None, schema: InputSchema, edges: Array) -> Array:
@@ -479,6 +454,8 @@ def infer_schema(raws: Sequence[RawGraph], options: ReadOptions) -> InputSchema:
     if directed is None:
         directed = Counter(bool(raw.directed) for raw in raws).most_common(1)[0][0]
     ignored = use == "ignore"
+    attributes = (raw.vertex_attributes for raw in raws)
+    edge_attributes = (raw.edge_attribute for raw in raws)
     return InputSchema(
         source="table",
         directed=directed,
@@ -491,12 +468,8 @@ def infer_schema(raws: Sequence[RawGraph], options: ReadOptions) -> InputSchema:
         edge_width=None if ignored else carried.width,
         weighted=weighted and use != "weights",
         pairs=lists_pairs(raws),
-        vertex_attributes=()
-        if vertex == "none"
-        else next((raw.vertex_attributes for raw in raws if raw.vertex_attributes), ()),
-        edge_attribute=None
-        if ignored
-        else next((raw.edge_attribute for raw in raws if raw.edge_attribute), None),
+        vertex_attributes=() if vertex == "none" else next(filter(None, attributes), ()),
+        edge_attribute=None if ignored else next(filter(None, edge_attributes), None),
         **_described(raws, options),
     )
 
@@ -528,14 +501,12 @@ def infer_molecule_schema(molecules: Sequence[Molecule], options: ReadOptions) -
 
 def _described(raws: Sequence[RawGraph | Molecule], options: ReadOptions) -> dict[str, Any]:
     """Find which descriptors are categories: those that the user names, and those with text."""
-
-    def is_category(name: str) -> bool:
-        if name in options.categories:
-            return True
-        return kind_of_cells(name, [(raw.cells or {}).get(name) for raw in raws]) == "category"
-
-    names = options.all_descriptors
-    return {"descriptors": names, "categories": tuple(filter(is_category, names))}
+    names, categories = options.all_descriptors, []
+    for name in names:
+        cells = [(raw.cells or {}).get(name) for raw in raws]
+        if name in options.categories or kind_of_cells(name, cells) == "category":
+            categories.append(name)
+    return {"descriptors": names, "categories": tuple(categories)}
 
 
 def _commonest(forms: Sequence[Form | None]) -> Form:

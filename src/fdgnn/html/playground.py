@@ -471,7 +471,7 @@ def _atoms(reader: MoleculeReader, smiles: str | None, graph: Graph) -> Content:
     if smiles is None:
         raise PlaygroundError("a molecule comes without its SMILES; give one for each graph")
     try:
-        mol = reader.molecule(smiles).mol
+        mol = reader.molecule(smiles)
     except GraphError as error:
         raise PlaygroundError(f"a SMILES cannot be read: {error.reason}") from None
     if mol.GetNumAtoms() != graph.n_vertices:

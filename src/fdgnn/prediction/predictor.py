@@ -342,7 +342,7 @@ def predict_rows(
         return
     chunks, reader = tables.chunks(), tables.reader
     first = next(chunks)
-    if tables.chunk_size is None or len(first.rows) < tables.chunk_size:
+    if tables.chunk_size is None or len(first[1]) < tables.chunk_size:
         yield predictor.predict(reader.read(first))
         return
     predictor.model.set_params(n_jobs=1)
