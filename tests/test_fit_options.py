@@ -289,19 +289,20 @@ def test_duplicates_across_folds_are_counted(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("metric", "ours", "theirs", "better"),
-    [("rmse", 0.65, 0.55, True), ("rmse", 0.5, 0.55, False), ("r2", 0.5, 0.55, True),
-     ("r2", 0.6, 0.55, False)],
+    ("metric", "ours", "theirs", "verdict"),
+    [("rmse", 0.65, 0.55, "is better"), ("rmse", 0.5, 0.55, None), ("r2", 0.5, 0.55, "is better"),
+     ("r2", 0.6, 0.55, None), ("r2", 0.52, 0.55, "does as well")],
 )  # fmt: skip
-def test_a_simple_model_that_is_better_is_named(metric, ours, theirs, better):
+def test_a_simple_model_that_is_better_is_named(metric, ours, theirs, verdict):
     def scores(mean):
         return [MetricScores.of(metric, "the score", [mean, mean])]
 
     simple = BaselineScores(name="b", title="boosting", scores=scores(theirs), standard_error=0.02)
     target = TargetScores(n_known=9, scores=scores(ours), baselines=[simple])
     found = baseline_note(SimpleNamespace(task="regression", targets=[target]))
-    assert (found is not None) == better
-    if better:
+    assert (found is not None) == (verdict is not None)
+    if found is not None:
+        assert found.startswith(f"a simple model {verdict}: ")
         assert f"of boosting is {theirs:.3f}" in found
         assert "standard error of the difference 0.020" in found
 

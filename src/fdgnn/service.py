@@ -354,6 +354,7 @@ def serve(
     uvicorn.run(
         app, factory=n_workers > 1, host=host, port=port, workers=n_workers, log_config=_LOGGING,
         access_log=False, timeout_graceful_shutdown=30, limit_concurrency=1000,
+        timeout_worker_healthcheck=60,  # a worker that loads a model on a busy machine answers late
     )  # fmt: skip
 
 

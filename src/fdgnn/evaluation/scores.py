@@ -47,6 +47,7 @@ TITLES = {
     "wl": "FDGNN auto: only WL",
     "union": "FDGNN auto: union of both",
 }
+_MOST_CLASSES = 10  # for boosting, which grows a hundred trees for each class and fold
 _DRAWS = 100  # of test graphs, from which the standard error of a difference is taken
 _USUAL = ("accuracy", "balanced_accuracy", "roc_auc")
 
@@ -133,8 +134,8 @@ def baselines_of(
 ) -> list[Baseline]:
     """Return the predictions of the constant, and of simple models of molecules.
 
-    These are a linear model of Morgan counts and, if the graphs have their molecules, gradient
-    boosting on descriptors.
+    These are a linear model of Morgan counts and, if the graphs have their molecules and there are
+    at most ten classes, gradient boosting on descriptors.
     """
     what = "majority class" if targets.classify else "mean"
     found = [Baseline("constant", f"always the {what}", constant_predictions(targets, folds))]
@@ -144,7 +145,10 @@ def baselines_of(
             linear_model, morgan_counts(smiles, n_jobs), targets, folds
         )
         found.append(Baseline("morgan", f"Morgan + {how}", predictions))
-        if molecules is not None:
+        n_classes = [
+            0 if target.classes is None else len(target.classes) for target in targets.each
+        ]
+        if molecules is not None and max(n_classes) <= _MOST_CLASSES:
             D = molecules.descriptors("fast")
             predictions = simple_predictions(boosting, D, targets, folds)
             found.append(Baseline("boosting", "descriptors + boosting", predictions))
@@ -209,8 +213,10 @@ def baseline_note(found: Evaluation) -> str | None:
             of = f" of target {target.name!r}" if target.name else ""
             error = best.standard_error
             spread = "" if error is None else f" (standard error of the difference {error:.3f})"
+            tie = error is not None and abs(score - own.mean) < 2 * error
             return (
-                f"a simple model is better: the {own.words}{of} of {best.title} is {score:.3f} in "
+                f"a simple model {'does as well' if tie else 'is better'}: the {own.words}{of} of "
+                f"{best.title} is {score:.3f} in "
                 f"the same folds, and that of this model {own.mean:.3f}{spread}"
             )
     return None
