@@ -106,7 +106,7 @@ def read(shards, work, target="y", n_rows=15, workers=None, context=QUIET, **opt
 
 def trained(shards, work, model, target="y", names=None, task=None, **options):
     found = read(shards, work, target, **options)
-    train_on_shards(model, found.graphs, found.targets(names or (target,), task))
+    train_on_shards(model, found, found.targets(names or (target,), task))
     return model
 
 
@@ -289,7 +289,7 @@ def test_chunks_that_do_not_fit_in_memory_are_read_again(shards, tmp_path, monke
     found, coefs = read(shards, tmp_path / "w"), []
     for cache_bytes in (10**9, 0):
         model = colors()
-        graphs = replace(found.graphs, cache_bytes=cache_bytes)
+        graphs = replace(found, cache_bytes=cache_bytes)
         train_on_shards(model, graphs, found.targets(("y",)))
         coefs.append(model.estimators_[0].readout.coef)
     assert (coefs[0] == coefs[1]).all()
@@ -401,14 +401,14 @@ def test_folds_are_those_of_memory_wherever_a_row_is(shards, tmp_path, monkeypat
     found = read(shards, tmp_path / "w")
     targets, seed = found.targets(("y",)), seed_sequence(7)
     graphs, _ = in_memory()
-    assert (found.graphs.signatures == graphs.coloring.signatures).all()
-    folds = folds_of(found.graphs, targets, seed)
+    assert (found.signatures == graphs.coloring.signatures).all()
+    folds = folds_of(found, targets, seed)
     assert set(folds.tolist()) == {0, 1, 2, 3, 4}
     assert (folds == choice_folds(targets, graphs, seed)).all()
-    turned = signature_folds(found.graphs.signatures[::-1], salt_of(seed))
+    turned = signature_folds(found.signatures[::-1], salt_of(seed))
     assert (turned[::-1] == folds).all()
     take_for_many(monkeypatch, 50)
-    few = folds_of(found.graphs, targets, seed)
+    few = folds_of(found, targets, seed)
     assert (few == np.where(folds == 0, 0, TRAIN)).all()
 
 
@@ -488,10 +488,10 @@ def test_rows_are_guessed_from_the_beginning_of_a_file(tmp_path, name):
     for number in range(2):
         with opened(tmp_path / name.replace("a", f"a{number}"), "wt") as file:
             file.writelines(f"{n:x},{n % 2}\n" for n in rng.integers(2**62, size=200_000))
-    found = rows_about(find_shards(str(tmp_path)))
+    found = rows_about([shard.path for shard in find_shards(str(tmp_path))])
     assert found == pytest.approx(400_000, rel=0.2)
     (tmp_path / "b.parquet").write_bytes(b"")
-    assert rows_about(find_shards(str(tmp_path / "b.parquet"))) is None
+    assert rows_about([str(tmp_path / "b.parquet")]) is None
 
 
 # ---------------------------------------------------------------------- processes

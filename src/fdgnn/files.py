@@ -43,18 +43,19 @@ def expanduser(path: str | os.PathLike[str]) -> Path:
 
 
 @contextmanager
-def write_aside(path: Path) -> Iterator[io.BufferedRandom]:
+def write_aside(path: Path, *, alone: bool = False) -> Iterator[io.BufferedRandom]:
     """Write a file next to `path` and move it there when complete, or leave no trace.
 
     A process that is killed in between leaves a ``.part`` file, which is never read; the next write
     to `path` replaces it (except on Windows). Links are followed. An existing path that is not a
-    regular file, such as a device, is never replaced.
+    regular file, such as a device, is never replaced. With `alone`, FileExistsError is raised while
+    another process writes the file, where the file system has locks.
     """
     path = path.resolve()
     if path.exists() and not path.is_file():
         raise FileExistsError(f"{path}: it exists and is not a regular file")
     path.parent.mkdir(parents=True, exist_ok=True)
-    file, lock = _part_of(path)
+    file, lock = _part_of(path, alone)
     part = Path(file.name)
     try:
         with file:
@@ -72,7 +73,7 @@ def write_aside(path: Path) -> Iterator[io.BufferedRandom]:
             os.close(lock)
 
 
-def _part_of(path: Path) -> tuple[io.BufferedRandom, int | None]:
+def _part_of(path: Path, alone: bool) -> tuple[io.BufferedRandom, int | None]:
     """Open an empty file beside `path`, which no other process has: a leftover, or a new one.
 
     The second descriptor keeps the file locked until it is moved or deleted.
@@ -85,9 +86,15 @@ def _part_of(path: Path) -> tuple[io.BufferedRandom, int | None]:
             if not os.path.lexists(part):
                 raise
         else:
-            if _is_ours(file, part):
-                file.truncate()
-                return file, os.dup(file.fileno())
+            try:
+                if _is_ours(file, part):
+                    file.truncate()
+                    return file, os.dup(file.fileno())
+            except OSError as error:  # it is locked or moved, or nothing can be locked here
+                if alone and isinstance(error, BlockingIOError):
+                    raise FileExistsError(
+                        f"{path}: another process is writing it; wait for it, or give another name"
+                    ) from None
             file.close()
     return part.with_name(f".{path.name}.{secrets.token_hex(8)}.part").open("x+b"), None
 
@@ -101,53 +108,10 @@ def _is_ours(file: io.BufferedRandom, part: Path) -> bool:
 
     Before the lock was free, the process that had it may have moved the file to its place.
     """
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        found, named = os.fstat(file.fileno()), part.lstat()
-    except OSError:  # another process writes it, or has moved it, or nothing can be locked here
-        return False
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    found, named = os.fstat(file.fileno()), part.lstat()
     usual = stat.S_ISREG(found.st_mode) and found.st_nlink == 1 and found.st_uid == os.geteuid()
     return usual and os.path.samestat(found, named)
-
-
-@contextmanager
-def exclusive(path: Path) -> Iterator[None]:
-    """Hold `path` for one process; raise FileExistsError while another process holds it.
-
-    The lock is of an open file beside `path`, so that it ends with the process, even if that is
-    killed. Where the file system has no locks, nothing is held.
-    """
-    if fcntl is None:  # on Windows
-        yield  # type: ignore[unreachable]
-        return
-    path = path.resolve()
-    lock = path.with_name(f".{path.name}.lock")
-    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
-    try:
-        if _is_held(descriptor, lock):
-            raise FileExistsError(
-                f"{path}: another process is writing it; wait for it, or give another name"
-            )
-        try:
-            yield
-        finally:
-            lock.unlink(missing_ok=True)
-    finally:
-        os.close(descriptor)
-
-
-def _is_held(descriptor: int, lock: Path) -> bool:
-    """Lock a file; return whether another process has locked it, or just removed it."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:  # this file system has no locks
-        return False
-    try:
-        return not os.path.samestat(os.fstat(descriptor), lock.lstat())
-    except FileNotFoundError:
-        return True
 
 
 def is_leftover(path: Path) -> bool:

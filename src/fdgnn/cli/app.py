@@ -14,7 +14,7 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
@@ -139,6 +139,17 @@ app = typer.Typer(
 # ---------------------------------------------------------------------- declaring commands
 
 
+# Names of options that are not those of their parameters.
+_NAMES = {
+    "id_column": "--id", "smiles_column": "--smiles", "directed": "--directed/--undirected",
+    "strict": "--strict", "stereo": "--stereo", "search": "--search/--no-search",
+    "n_configurations": "--configurations", "n_estimators": "--initializations",
+    "n_units": "--units", "n_layers": "--layers", "n_connections": "--connections",
+    "n_projections": "--projections", "effective_spectral_radius": "--spectral-radius",
+    "n_iterations": "--iterations",
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class OptionGroup:
     """Options that a command receives as one object, made of the fields of a class.
@@ -154,50 +165,41 @@ class OptionGroup:
         Heading in the help.
     names : sequence of str
         The fields that are options.
-    words : mapping
-        Names of options where these are not the names of the fields.
     """
 
     kind: type
     title: str
     names: Sequence[str]
-    words: Mapping[str, str]
-
-    @property
-    def parameters(self) -> list[Parameter]:
-        """A parameter for each option; those of lists may be repeated."""
-        hints = get_type_hints(self.kind, localns={"Split": Any}, include_extras=True)
-        helps, found = described(self.kind)[1], []
-        for name in self.names:
-            default, shown = self._default(name), helps.get(name, {})
-            if metadata := getattr(hints[name], "__metadata__", ()):  # declared as of a command
-                option = copy(metadata[0])
-                option.rich_help_panel = self.title
-                found.append(_option(name, default, Annotated[hints[name].__origin__, option]))
-                continue
-            kind: Any = hints[name]
-            if default == ():
-                default, kind = None, list[str] | None
-                shown["help"] += " Repeat it, or use commas."
-            if default is not None:
-                shown["show_default"] = True
-            word = self.words.get(name, f"--{name.replace('_', '-')}")
-            declared = Annotated[kind, typer.Option(word, rich_help_panel=self.title, **shown)]
-            found.append(_option(name, default, declared))
-        return found
 
     def make(self, given: dict[str, Any]) -> Any:
         """Make the object of the values of its options, which are removed from `given`."""
         values = {name: given.pop(name) for name in self.names}
-        lists = {n: names_in(values[n]) for n in self.names if self._default(n) == ()}
+        fields = signature(self.kind).parameters
+        lists = {n: names_in(values[n]) for n in self.names if fields[n].default == ()}
         return self.kind(**values | lists)
 
-    def _default(self, name: str) -> Any:
-        return signature(self.kind).parameters[name].default
 
-
-def _option(name: str, default: Any, declared: Any) -> Parameter:
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=declared)
+def _parameters(what: Any, names: Sequence[str], title: str) -> list[Parameter]:
+    """Return a parameter for each option that a function or the fields of a class declare."""
+    hints = get_type_hints(what, localns={"Split": Any}, include_extras=True)
+    helps, declared, found = described(what)[1], signature(what).parameters, []
+    for name in names:
+        kind: Any = hints[name]
+        default, shown = declared[name].default, helps.get(name, {})
+        option: Any = typer.Option(*[_NAMES[name]] if name in _NAMES else [])
+        if metadata := getattr(kind, "__metadata__", ()):
+            kind, option = kind.__origin__, copy(metadata[0])
+        if default == ():
+            default, kind = None, list[str] | None
+            shown["help"] += " Repeat it, or use commas."
+        if default is not None:
+            shown["show_default"] = True
+        vars(option).update(shown, rich_help_panel=title)
+        annotation = Annotated[kind, option]
+        found.append(
+            Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        )
+    return found
 
 
 def names_in(given: Sequence[str] | None) -> list[str]:
@@ -234,20 +236,17 @@ def command(
 
 
 def _expanded(function: Callable[..., None]) -> Callable[..., None]:
-    hints, helps = get_type_hints(function, include_extras=True), described(function)[1]
     groups: dict[str, OptionGroup] = {}
-    parameters: list[Parameter] = []
-    for name, old in signature(function).parameters.items():
-        metadata = getattr(hints[name], "__metadata__", ())
+    for name, hint in get_type_hints(function, include_extras=True).items():
+        metadata = getattr(hint, "__metadata__", ())
         if metadata and isinstance(metadata[0], OptionGroup):
             groups[name] = metadata[0]
-            parameters += metadata[0].parameters
-            continue
-        option = copy(metadata[0]) if metadata else typer.Option()
-        vars(option).update(helps.get(name, {}))
-        kind: Any = hints[name].__origin__ if metadata else hints[name]
-        declared = Annotated[kind, option]
-        parameters.append(old.replace(annotation=declared, kind=Parameter.KEYWORD_ONLY))
+    names = list(signature(function).parameters)
+    alone = _parameters(function, [name for name in names if name not in groups], "Options")
+    declared = {each.name: [each] for each in alone}
+    for name, group in groups.items():
+        declared[name] = _parameters(group.kind, group.names, group.title)
+    parameters = [each for name in names for each in declared[name]]
 
     @wraps(function)
     def run(**given: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -110,8 +111,8 @@ def fit(
     output: Annotated[Path, typer.Option("--output", "-o")],
     how: opt.FitDataOptions,
     choice: opt.TrainingChoice,
-    settings: Annotated[ModelSettings, opt.all_options(ModelSettings, "Settings of one model")],
-    scale: Annotated[ScaleOptions, opt.all_options(ScaleOptions, "Out of core")],
+    settings: Annotated[ModelSettings, opt.library_options(ModelSettings, "Settings of one model")],
+    scale: Annotated[ScaleOptions, opt.library_options(ScaleOptions, "Out of core")],
     asked: opt.TargetChoice,
     run: opt.RunChoice,
     rejects: opt.Rejects = None,
@@ -282,6 +283,7 @@ def fit_out_of_core(
     check_trainable(options)
     if not reading.targets:
         raise ValueError("it is not known which column is the target; name it by `target`")
+    start = time.perf_counter()
     shards, folder = find_shards(data), scale.work_dir or Path(f"{output}.work")
     resumes_from(folder)
     plan = plan_memory(scale.memory, context)
@@ -295,9 +297,9 @@ def fit_out_of_core(
         targets = read.targets(reading.targets, options.task)
         say(f"{counted(len(targets), 'graph')} of {counted(len(shards), 'file')}", context.quiet)
         model = new_model(options, targets.classify)
-        found = train_on_shards(model, read.graphs, targets)
+        found = train_on_shards(model, read, targets)
     save_model(model, output)
-    times = msgspec.structs.replace(found.times, total=read.seconds + (found.times.total or 0.0))
+    times = msgspec.structs.replace(found.times, total=time.perf_counter() - start)
     found = msgspec.structs.replace(found, times=times)
     alphas = [each.alpha for each in model.estimators_]
     more = {"held_out": found.folds[0].n_test, "new_chunks": read.n_new, "alphas": alphas}

@@ -102,14 +102,6 @@ def check_unused(given: Mapping[str, object], model: ModelName, *others: ModelNa
 
 # ---------------------------------------------------------------------- options of the library
 
-_NAMES = {
-    "id_column": "--id", "smiles_column": "--smiles", "directed": "--directed/--undirected",
-    "strict": "--strict", "stereo": "--stereo", "search": "--search/--no-search",
-    "n_configurations": "--configurations", "n_estimators": "--initializations",
-    "n_units": "--units", "n_layers": "--layers", "n_connections": "--connections",
-    "n_projections": "--projections", "effective_spectral_radius": "--spectral-radius",
-    "n_iterations": "--iterations",
-}  # fmt: skip
 _READING = "How to read graphs"
 _FILE = ("format", "id_column", "smiles_column", "strict")
 _GRAPHS = (
@@ -119,13 +111,8 @@ _GRAPHS = (
 
 
 def library_options(kind: type, title: str, *names: str) -> OptionGroup:
-    """Return options for fields of a class of the library."""
-    return OptionGroup(kind, title, names, _NAMES)
-
-
-def all_options(kind: type, title: str) -> OptionGroup:
-    """Return options for all fields of a class."""
-    return library_options(kind, title, *signature(kind).parameters)
+    """Return options for fields of a class, by default for all."""
+    return OptionGroup(kind, title, names or tuple(signature(kind).parameters))
 
 
 #: Of commands that train on targets, and of those that only choose by a metric.
@@ -285,5 +272,5 @@ class RunOptions:
         return Context(self.n_jobs, self.quiet, command_line())
 
 
-TargetChoice = Annotated[TargetOptions, all_options(TargetOptions, "Options")]
-RunChoice = Annotated[RunOptions, all_options(RunOptions, "Options")]
+TargetChoice = Annotated[TargetOptions, library_options(TargetOptions, "Options")]
+RunChoice = Annotated[RunOptions, library_options(RunOptions, "Options")]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,15 +42,10 @@ def listing(path: Path | None) -> Iterator[RejectedRows]:
 
     The file is complete also if no row is valid. If no row is rejected, an older file is removed.
     """
-    if path is None:
-        yield RejectedRows(None, lambda rejects: None)
-        return
-    from fdgnn.files import check_writable, write_aside
     from fdgnn.prediction.output import REJECTS, record_writer
 
-    check_writable(path)
     failure = None
-    with record_writer(partial(write_aside, path), REJECTS) as write:
+    with record_writer(path, REJECTS) as write:
         found = RejectedRows(path, write)
         try:
             yield found
@@ -59,7 +53,7 @@ def listing(path: Path | None) -> Iterator[RejectedRows]:
             failure = error
     if failure is not None:
         raise failure
-    if not found.n:
+    if path is not None and not found.n:
         path.unlink(missing_ok=True)
 
 
@@ -107,17 +101,21 @@ class RejectedRows:
 
 
 def check_outputs(
-    force: bool, *outputs: str | Path | None, inputs: Sequence[str | Path] = ()
+    force: bool,
+    *outputs: str | Path | None,
+    beside: Sequence[Path | None] = (),
+    inputs: Sequence[str | Path] = (),
 ) -> None:
     """Raise an error now, rather than after the work, if something cannot be written.
 
-    Files that exist are only overwritten with `force`, inputs never; "-" is standard output. No two
-    outputs may be one file.
+    Files that exist are only overwritten with `force`, unless the command itself has put them
+    `beside` its outputs; inputs never. "-" is standard output. No two outputs may be one file.
     """
     from fdgnn.files import check_writable
 
+    beside = [each for each in beside if each not in outputs]
     seen: set[Path] = set()
-    for output in outputs:
+    for output in (*outputs, *beside):
         if output is None or str(output) == "-":
             continue
         path = Path(output)
@@ -131,7 +129,7 @@ def check_outputs(
             exists = path.exists()
             if exists and any(Path(one).exists() and path.samefile(one) for one in inputs):
                 raise ValueError(f"{output}: this is the input; give another name")
-        if exists and not force:
+        if exists and not force and output not in beside:
             raise ValueError(
                 f"{output}: the file exists; give another name, or --force to overwrite it"
             )
@@ -162,11 +160,10 @@ def write_changes(
     if not changes:
         path.unlink(missing_ok=True)
         return {"changed": 0, "changes": None}
-    from fdgnn.files import write_aside
     from fdgnn.graphs.molecules import STEPS
     from fdgnn.prediction.output import CHANGES, record_writer
 
-    with record_writer(partial(write_aside, path), CHANGES) as write:
+    with record_writer(path, CHANGES) as write:
         write(changes)
     counts = Counter(step for change in changes for step in change.steps)
     done = ", ".join(f"{counts[step]} {words}" for step, words in STEPS.items() if counts[step])

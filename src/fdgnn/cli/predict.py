@@ -82,13 +82,8 @@ def predict(
     from fdgnn.context import Context
     from fdgnn.datasets import iter_graphs
     from fdgnn.prediction.output import table_writer
-    from fdgnn.prediction.predictor import (
-        Predictor,
-        RowCounts,
-        count_rows,
-        load_predictor,
-        predict_rows,
-    )
+    from fdgnn.prediction.predictor import Predictor, RowCounts, load_predictor, predict_rows
+    from fdgnn.scale.shards import rows_about
 
     context = Context(n_jobs=jobs, quiet=quiet)
     to_directory = _is_directory(output)
@@ -119,12 +114,11 @@ def predict(
         counts = RowCounts()
         with files.fetched(data[0]) as path:
             invalid = rejects_beside(output, rejects)
-            check_outputs(force, output, rejects, inputs=[path, model])
-            check_outputs(True, output, invalid, inputs=[path, model])
+            check_outputs(force, output, rejects, beside=[invalid], inputs=[path, model])
             tables = iter_graphs(str(path), how, like=loaded, chunk_size=chunk_size, columns=kept)
             rows = predict_rows(predictor, tables, context.n_jobs)
             if output != "-":
-                rows = context.track(rows, count_rows(str(path)), "rows", size=len)
+                rows = context.track(rows, rows_about([str(path)]), "rows", size=len)
             with (
                 listing(invalid) as rejected,
                 table_writer(output, formula_guard, as_json=as_json) as write,
@@ -296,8 +290,7 @@ def explain(
         )
     context = Context(quiet=quiet)
     invalid = rejects_beside(output, rejects)
-    check_outputs(force, output, rejects, inputs=[data, model])
-    check_outputs(True, output, invalid, inputs=[data, model])
+    check_outputs(force, output, rejects, beside=[invalid], inputs=[data, model])
     if draw is not None and draw.is_dir() and any(draw.iterdir()) and not force:
         raise ValueError(f"{draw}: the folder is not empty; give another one, or --force")
     with naming("--target"):

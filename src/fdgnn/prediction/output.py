@@ -7,14 +7,13 @@ import io
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from fdgnn import files
 from fdgnn.datasets.tables import xlsx_rows
 from fdgnn.extras import require
-from fdgnn.files import check_writable, exclusive
 from fdgnn.texts import guarded, printable
 
 Table = Mapping[str, list[Any]]  # some rows of output, by column
@@ -40,48 +39,40 @@ def table_writer(
     if output == "-":
         yield _printer(as_json, guard)
         return
-    kind = kind_of(output)
-    with ExitStack() as stack:
-        if not files.is_url(output):
-            check_writable(Path(output))
-            stack.enter_context(exclusive(Path(output)))
-        file = stack.enter_context(files.write_place(output))
-        yield stack.enter_context(rows_writer(file, kind, guard))
+    kind = Path(output).suffix.lower()
+    if kind not in KINDS:
+        raise ValueError(f"{output}: its ending must be one of {', '.join(KINDS)}")
+    is_url = files.is_url(output)
+    opened = files.write_place(output) if is_url else files.write_aside(Path(output), alone=True)
+    with opened as file, rows_writer(file, kind, guard) as write:
+        yield write
 
 
 @contextmanager
 def record_writer(
-    open_file: Callable[[], AbstractContextManager[IO[bytes]]], columns: Sequence[str]
+    place: str | Path | None, columns: Sequence[str]
 ) -> Iterator[Callable[[Sequence[Any]], None]]:
-    """Yield a function that appends records to a CSV file, opened at the first of them.
+    """Yield a function that appends records to a CSV file, opened at the first record.
 
-    Records are written as they come: there may be more of them than fit in memory.
+    Records are written as they come, because all of them may not fit in memory. Without a place,
+    nothing is written.
     """
     with ExitStack() as stack:
         write: Callable[[Table], None] | None = None
 
         def append(records: Sequence[Any]) -> None:
             nonlocal write
-            if records:
-                write = write or stack.enter_context(
-                    rows_writer(stack.enter_context(open_file()), ".csv")
-                )
-                values = {name: [getattr(each, name) for each in records] for name in columns}
-                write({name: list(map(_joined, column)) for name, column in values.items()})
+            if place is None or not records:
+                return
+            if write is None:
+                file = stack.enter_context(files.write_place(str(place)))
+                write = stack.enter_context(rows_writer(file, ".csv"))
+            table = {name: [getattr(each, name) for each in records] for name in columns}
+            write(
+                {n: [" ".join(x) if isinstance(x, tuple) else x for x in table[n]] for n in table}
+            )
 
         yield append
-
-
-def _joined(value: Any) -> Any:
-    return " ".join(value) if isinstance(value, tuple) else value
-
-
-def kind_of(output: str) -> str:
-    """Return the kind of a file of results by the ending of its name."""
-    kind = Path(output).suffix.lower()
-    if kind not in KINDS:
-        raise ValueError(f"{output}: its ending must be one of {', '.join(KINDS)}")
-    return kind
 
 
 @contextmanager

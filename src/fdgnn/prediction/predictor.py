@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from math import isnan
-from pathlib import Path
 from queue import Queue
 from threading import Event, Thread
 from typing import Any, TypeVar
@@ -23,7 +22,6 @@ from sklearn.base import is_classifier
 
 from fdgnn.arrays import Floats, Ints
 from fdgnn.datasets import GraphTable, Reject
-from fdgnn.datasets.files import BLOCK, DAMAGE, SUFFIXES, open_unpacked
 from fdgnn.datasets.rows import ChunkReader, GraphTables, RowChunk
 from fdgnn.encoders import Encoder
 from fdgnn.estimators.base import Answers
@@ -36,8 +34,6 @@ from fdgnn.workers import WorkerPool, run_task, start_task
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_LINES = ("csv", "tsv", "jsonl", "smi")  # formats that have a row per line
-_WITH_HEADER = ("csv", "tsv")
 NO_CLASS = "none"  # in place of a set without classes
 SHOWN_REJECTS = 5  # that are shown on the terminal; a file lists all of them
 _OF_ROWS = ("domain_distance", "out_of_domain", "warning", "error")  # whatever the targets are
@@ -129,10 +125,6 @@ class Predictor:
     def __post_init__(self) -> None:
         if self.by_class != "auto" and (self.coverage is None or not is_classifier(self.model)):
             raise ValueError("`by_class` is for sets of classes; it needs `coverage`, and classes")
-        if self.neighbors < 0:
-            raise ValueError(f"`neighbors` is {self.neighbors}; expected 1 or more")
-        if self.precision is not None and not 1 <= self.precision <= 17:
-            raise ValueError(f"`precision` is {self.precision}; expected 1 to 17 digits")
         if self.neighbors:
             self.model._known_training_graphs()
         for target in self._targets:
@@ -198,16 +190,19 @@ class Predictor:
         answers = Answers(model, graphs)
         unknown, nothing = answers.unknown_labels, answers.nothing_known
         strange = model._out_of_domain(graphs, answers.novelty)
+        values: dict[str, list[Any]] = {}
         for t, target in enumerate(self._targets):
-            for name, values in target.values(answers, t).items():
-                for g in nothing:  # nothing is known of it: the answer is not about this graph
-                    values[g] = None
-                _put(found[name], rows, self._rounded(values))
+            values |= target.values(answers, t)
+        for column in values.values():
+            for g in nothing:  # nothing is known of it: the answer is not about this graph
+                column[g] = None
         if self.neighbors:
-            for name, values in self._neighbor_values(answers.neighbors(self.neighbors)).items():
-                _put(found[name], rows, self._rounded(values))
+            values |= self._neighbor_values(answers.neighbors(self.neighbors))
         if answers.novelty is not None:
-            _put(found["domain_distance"], rows, self._rounded(answers.novelty.tolist()))
+            values["domain_distance"] = answers.novelty.tolist()
+        for name, column in values.items():
+            for row, value in zip(rows, column, strict=True):
+                found[name][row] = self._cell(value)
         for name, words in (("out_of_domain", strange), ("warning", unknown)):
             for g, why in words.items():
                 found[name][rows[g]] = why
@@ -228,31 +223,19 @@ class Predictor:
         names = np.where(found.positions < 0, None, names)
         columns: list[list[Any]] = []
         for i in range(found.positions.shape[1]):
-            columns += [names[:, i].tolist(), _known(found.similarities[:, i].tolist())]
+            columns += [names[:, i].tolist(), found.similarities[:, i].tolist()]
             if found.smiles is not None:
                 columns.append(found.smiles[:, i].tolist())
-            own = found.targets[:, i].reshape(len(names), -1)
-            columns += [_known(column) for column in own.T.tolist()]
+            columns += found.targets[:, i].reshape(len(names), -1).T.tolist()
         return dict(zip(self._neighbor_names, columns, strict=True))
 
-    def _rounded(self, values: list[Any]) -> list[Any]:
-        digits = self.precision
-        if digits is None:
-            return values
-        return [float(f"{x:.{digits}g}") if isinstance(x, float) else x for x in values]
-
-
-def _put(column: list[Any], rows: list[int], values: list[Any]) -> None:
-    """Write the values of some rows into a column."""
-    if len(rows) == len(column):
-        column[:] = values
-        return
-    for row, value in zip(rows, values, strict=True):
-        column[row] = value
-
-
-def _known(values: list[Any]) -> list[Any]:
-    return [None if isinstance(x, float) and isnan(x) else x for x in values]
+    def _cell(self, value: Any) -> Any:
+        """Round a number; NaN becomes None."""
+        if not isinstance(value, float):
+            return value
+        if isnan(value):
+            return None
+        return value if self.precision is None else float(f"{value:.{self.precision}g}")
 
 
 def _given_smiles(table: GraphTable) -> list[Any]:
@@ -273,26 +256,22 @@ class _TargetColumns:
         self.target, self.n_outputs = target, target.columns.stop - target.columns.start
         self.coverage, self.by_class = predictor.coverage, predictor.by_class
         end, of = (f"_{target.name}", f"{target.name}_") if target.name else ("", "")
-        with_chances = getattr(predictor.model, "probability", False)
-        classes = () if target.classes is None or not with_chances else target.classes
-        covered = ["low", "high"] if target.classes is None else ["set"]
-        self.answer, self.score = f"prediction{end}", f"score{end}"
-        self.chances = [f"probability_{of}{c}" for c in classes]
-        self.covered = [] if self.coverage is None else [f"{each}{end}" for each in covered]
-        self.names = [self.answer, self.score, *self.chances, *self.covered]
+        classes, self.probability = target.classes, getattr(predictor.model, "probability", False)
+        self.names = [f"prediction{end}", f"score{end}"]
+        if classes is not None and self.probability:
+            self.names += [f"probability_{of}{c}" for c in classes]
+        if self.coverage is not None:
+            self.names += [f"low{end}", f"high{end}"] if classes is None else [f"set{end}"]
 
     def values(self, answers: Answers, number: int) -> dict[str, list[Any]]:
         """Return the prediction, the output behind it, probabilities, and sets or intervals."""
         target, outputs = self.target, answers.outputs[:, self.target.columns]
-        found = {self.answer: target.predict(outputs).tolist()}
-        found[self.score] = outputs.max(axis=1).tolist()
-        if self.chances:
-            chances = target.probabilities(outputs).T.tolist()
-            found |= dict(zip(self.chances, chances, strict=True))
-        if self.covered:
-            covered = self.covered_values(outputs, answers.difficulty[:, number])
-            found |= dict(zip(self.covered, covered, strict=True))
-        return found
+        columns = [target.predict(outputs).tolist(), outputs.max(axis=1).tolist()]
+        if target.classes is not None and self.probability:
+            columns += target.probabilities(outputs).T.tolist()
+        if self.coverage is not None:
+            columns += self.covered_values(outputs, answers.difficulty[:, number])
+        return dict(zip(self.names, columns, strict=True))
 
     def covered_values(self, outputs: Floats, difficulty: Floats) -> list[list[Any]]:
         """Return the columns of sets or intervals for the target's outputs (n, its columns)."""
@@ -385,21 +364,6 @@ def in_order(
         stopped.set()
         while not waiting.empty():  # so that the thread does not wait for a place
             waiting.get()
-
-
-def count_rows(place: str) -> int | None:
-    """Count the rows of a file by its lines, to show progress; None where lines are not rows."""
-    path = Path(place)
-    suffixes = [each.lower() for each in path.suffixes if each.lower() != ".gz"]
-    format = SUFFIXES.get(suffixes[-1]) if suffixes else None
-    if not path.is_file() or format not in _LINES:
-        return None
-    try:
-        with open_unpacked(path) as (stream, _):
-            blocks = iter(lambda: stream.read(BLOCK), b"")
-            return sum(block.count(b"\n") for block in blocks) - (format in _WITH_HEADER)
-    except DAMAGE:  # reported where the rows are read
-        return None
 
 
 # ---------------------------------------------------------------------- in worker processes

@@ -11,7 +11,6 @@ import errno
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
@@ -106,7 +105,7 @@ class ShardTask:
             fetched_shard(shard.source) as path,
             files.write_place(shard.target) as file,
             rows_writer(file, PurePosixPath(name).suffix, self.guard) as write,
-            record_writer(partial(files.write_place, rejects), REJECTS) as list_rejects,
+            record_writer(rejects, REJECTS) as list_rejects,
         ):
             tables = iter_graphs(path, like=self.predictor.model, **self.options)
             for rows in predict_rows(self.predictor, tables):

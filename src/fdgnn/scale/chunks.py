@@ -31,7 +31,9 @@ from fdgnn.linear.passes import Chunks, SparseRows, Sums
 from fdgnn.records import Record, cached_property
 from fdgnn.scale.shards import Shard, ShardRequest
 from fdgnn.scale.workers import Workers
-from fdgnn.schema import InputSchema
+from fdgnn.schema import InputSchema, TaskName
+from fdgnn.targets import Targets
+from fdgnn.tasks import table_targets
 from fdgnn.threads import one_blas_thread
 
 Result = TypeVar("Result")
@@ -244,16 +246,12 @@ def parse_block(
     """
     store = Checkpoints(folder / "parsed", block.shard, request)
     whole = f"chunks {block.first} of {block.stride}"
+    numbers = store.load_record(whole, list[int]) or []
+    reports = [store.load_record(f"report {number}", ChunkReport) for number in numbers]
+    found = [Chunk(block.shard.path, store, report) for report in reports if report is not None]
+    if found and len(found) == len(numbers):
+        return found, 0
     found, n_new = [], 0
-    for number in store.load_record(whole, list[int]) or ():
-        report = store.load_record(f"report {number}", ChunkReport)
-        if report is None:
-            break
-        found.append(Chunk(block.shard.path, store, report))
-    else:
-        if found:
-            return found, 0
-    found = []
     with request.open(block.shard) as tables:
         schema = None
         for number, rows in enumerate(tables.chunks()):
@@ -282,6 +280,7 @@ class ChunkedGraphs:
     Attributes
     ----------
     chunks : sequence of Chunk
+        All chunks, also those without a graph.
     statistics : GraphStatistics
     schema : InputSchema or None
     folder : Path
@@ -289,6 +288,8 @@ class ChunkedGraphs:
     workers : Workers
     solver_bytes, cache_bytes : int
         Memory for the vectors of a solver, and in which encoded chunks are kept.
+    n_new : int
+        Number of chunks that were not in the folder before.
     """
 
     chunks: Sequence[Chunk]
@@ -299,6 +300,7 @@ class ChunkedGraphs:
     solver_bytes: int
     cache_bytes: int
     context: Context = Context()  # noqa: RUF009 - it is frozen
+    n_new: int = 0
 
     def __len__(self) -> int:
         return len(self.statistics)
@@ -313,23 +315,53 @@ class ChunkedGraphs:
         """Whether the graphs are molecules, read from SMILES."""
         return self.schema is not None and self.schema.atoms is not None
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, valid or not."""
+        return sum(chunk.report.n_rows for chunk in self.chunks)
+
+    @property
+    def filled(self) -> list[Chunk]:
+        """The chunks that have graphs."""
+        return [chunk for chunk in self.chunks if chunk.n_graphs]
+
+    def rejects(self) -> Iterator[Sequence[Reject]]:
+        """Yield the rejected rows, some at a time: there may be more than fit in memory."""
+        yield from (chunk.rejects() for chunk in self.chunks if chunk.report.n_rejects)
+
     @cached_property
     def signatures(self) -> Array:
         """64 bits of each graph, equal for equal graphs."""
-        return np.concatenate([c.load("signatures".__eq__)["signatures"] for c in self.chunks])
+        return np.concatenate([c.load("signatures".__eq__)["signatures"] for c in self.filled])
 
-    def target(self, number: int) -> tuple[Array, Array]:
+    def targets(self, names: tuple[str, ...], task: TaskName | None = None) -> Targets:
+        """Return the targets of all graphs; without `task`, its kind is inferred."""
+        columns = [self._target(number) for number in range(len(names))]
+        y, several = columns[0][0], names if len(names) > 1 else ()
+        if several:
+            y = np.full((len(self), len(names)), None, dtype=object)
+            for column, (values, known) in zip(y.T, columns, strict=True):
+                column[known] = values.tolist()
+        graphs: Any = self
+        _, targets = table_targets(
+            GraphTable(graphs, y, (), np.arange(len(y)), targets=several), task
+        )
+        targets.check_learnable()
+        return targets
+
+    def _target(self, number: int) -> tuple[Array, Array]:
         """Return the known values of one of the targets, and for which graphs they are known."""
-        names = f"y{number}", f"known{number}"
-        found = [[chunk.load(names.__contains__)[name] for name in names] for chunk in self.chunks]
+        names, chunks = (f"y{number}", f"known{number}"), self.filled
+        found = [[chunk.load(names.__contains__)[name] for name in names] for chunk in chunks]
         values, known = zip(*found, strict=True)
-        texts = [each.dtype.kind == "U" for each in values if len(each)]
-        if any(texts) and not all(texts):
-            given = [c.source for c, each in zip(self.chunks, values, strict=True) if len(each)]
-            text, number_ = given[texts.index(True)], given[texts.index(False)]
+        texts: dict[bool, str] = {}
+        for chunk, each in zip(chunks, values, strict=True):
+            if len(each):
+                texts.setdefault(each.dtype.kind == "U", chunk.source)
+        if len(texts) == 2:
             raise DatasetFormatError(
-                f"the target is text in {text}, but numbers in {number_}; make it the same in all "
-                "shards"
+                f"the target is text in {texts[True]}, but numbers in {texts[False]}; make it the "
+                "same in all shards"
             )
         some = [each for each in values if len(each)] or [np.empty(0)]
         return np.concatenate(some), np.concatenate(known)
@@ -428,7 +460,7 @@ class ChunkedFeatures(Chunks):
     """Features of graphs in chunks."""
 
     def __init__(self, graphs: ChunkedGraphs, loader: _Loader, n_columns: int) -> None:
-        self._graphs, self._chunks = graphs, list(graphs.chunks)
+        self._graphs, self._chunks = graphs, graphs.filled
         self._loader = replace(loader, cache_bytes=graphs.cache_bytes, token=secrets.token_hex(8))
         self.shape, self.sparse = (len(graphs), n_columns), loader.sparse
         self.n_bytes = graphs.solver_bytes

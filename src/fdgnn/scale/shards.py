@@ -11,13 +11,14 @@ from typing import Any
 
 from fdgnn import files
 from fdgnn.datasets import iter_graphs
-from fdgnn.datasets.files import DAMAGE, fetched_shard, shard_places, split_name
+from fdgnn.datasets.files import DAMAGE, SUFFIXES, fetched_shard, shard_places, split_name
 from fdgnn.datasets.rows import GraphTables
 from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError, FDGNNError
 from fdgnn.files import expanduser
 from fdgnn.schema import InputSchema
 
 _BEGINNING = 2**20  # bytes of text by which rows are guessed
+_LINES = ("csv", "tsv", "jsonl", "smi")  # formats that have a row per line
 _LEFT_OPEN = ("format", "target", "numeric", "id_column", "smiles_column", "strict")  # by a schema
 
 
@@ -51,23 +52,24 @@ def find_shards(data: str) -> list[Shard]:
         raise DatasetNotFoundError(f"{data}: it cannot be opened ({error})") from error
 
 
-def rows_about(shards: Sequence[Shard]) -> int | None:
-    """Estimate the number of rows in shards by the first one; None if it is not text.
+def rows_about(places: Sequence[str]) -> int | None:
+    """Estimate the number of rows in files by the first one; None if lines are not rows.
 
     It is for showing the time left, so that an error of some percent does no harm.
     """
-    first = Path(shards[0].path)
-    if files.is_url(shards[0].path) or split_name(first.name)[1] in (".parquet", ".arrow"):
+    first, format = Path(places[0]), SUFFIXES.get(split_name(places[0])[1])
+    if files.is_url(places[0]) or format not in _LINES:
         return None
     try:
         with first.open("rb") as file:
             packed = first.suffix.lower() == ".gz"
             text = (GzipFile(fileobj=file) if packed else file).read(_BEGINNING)
-            n_bytes = min(file.tell(), len(text)) if not packed else file.tell()
-        size = sum(Path(shard.path).stat().st_size for shard in shards)
-    except DAMAGE:
-        return None  # whoever reads it tells
-    return round(text.count(b"\n") * size / max(n_bytes, 1)) or None
+            n_bytes = file.tell() if packed else len(text)
+        size = sum(Path(place).stat().st_size for place in places)
+    except DAMAGE:  # reported where the rows are read
+        return None
+    n_headers = len(places) if format in ("csv", "tsv") else 0
+    return max(round(text.count(b"\n") * size / max(n_bytes, 1)) - n_headers, 0) or None
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from sklearn.base import is_classifier
 from fdgnn.arrays import Floats
 from fdgnn.checkpoints import Checkpoints
 from fdgnn.context import Context
-from fdgnn.datasets.rows import GraphTable, Reject
+from fdgnn.datasets.rows import GraphTable
 from fdgnn.encoders import GraphReservoir
 from fdgnn.encoders.counts import DEFAULT_FEATURES, LabelCounts
 from fdgnn.evaluation.record import (
@@ -43,10 +43,9 @@ from fdgnn.options import TrainingOptions
 from fdgnn.scale.chunks import Block, Chunk, ChunkedGraphs, parse_block, save_chunk
 from fdgnn.scale.shards import Shard, ShardRequest, rows_about
 from fdgnn.scale.workers import Workers
-from fdgnn.schema import TaskName
+from fdgnn.schema import InputSchema, TaskName
 from fdgnn.selection.scoring import NestedPredictions
 from fdgnn.targets import Targets
-from fdgnn.tasks import table_targets
 from fdgnn.threads import one_blas_thread
 
 _TOO_MANY = 2**40  # graphs for a kernel matrix, so that all readouts are linear
@@ -133,41 +132,6 @@ def check_trainable(options: TrainingOptions) -> None:
 # ---------------------------------------------------------------------- reading
 
 
-@dataclass(frozen=True)
-class ReadShards:
-    """Shards that were read: graphs in chunks, and how many rows there were."""
-
-    graphs: ChunkedGraphs
-    chunks: Sequence[Chunk]  # with those without any graph
-    n_new: int  # chunks that were not there before
-    seconds: float
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows, valid or not."""
-        return sum(chunk.report.n_rows for chunk in self.chunks)
-
-    def rejects(self) -> Iterator[Sequence[Reject]]:
-        """Yield the rejected rows, some at a time: there may be more than fit in memory."""
-        yield from (chunk.rejects() for chunk in self.chunks if chunk.report.n_rejects)
-
-    def targets(self, names: tuple[str, ...], task: TaskName | None = None) -> Targets:
-        """Return the targets of all graphs; without `task`, its kind is inferred."""
-        columns = [self.graphs.target(number) for number in range(len(names))]
-        if len(names) == 1:
-            y = columns[0][0]
-        else:
-            y = np.full((len(self.graphs), len(names)), None, dtype=object)
-            for column, (values, known) in zip(y.T, columns, strict=True):
-                column[known] = values.tolist()
-        graphs: Any = self.graphs
-        several = names if len(names) > 1 else ()
-        table = GraphTable(graphs, y, (), np.arange(len(y)), targets=several)
-        _, targets = table_targets(table, task)
-        targets.check_learnable()
-        return targets
-
-
 def read_shards(
     shards: Sequence[Shard],
     request: ShardRequest,
@@ -175,16 +139,17 @@ def read_shards(
     plan: MemoryPlan,
     workers: Workers,
     context: Context,
-) -> ReadShards:
+) -> ChunkedGraphs:
     """Read all shards into chunks in a folder; what was read before is found again."""
-    start = time.perf_counter()
     workers.check_sees(folder)
     resolved = request.resolved(shards[0])
     # Each block goes through the lines of its whole shard, so there are no more than readers.
     stride = min(-(-4 * workers.n_readers // len(shards)), workers.n_readers)
     blocks = [Block(shard, first, stride) for shard in shards for first in range(stride)]
     new_rows = _new_rows(folder / "parsed", request.n_rows)
-    shown = context.track(new_rows, rows_about(shards), "rows read", size=int)
+    shown = context.track(
+        new_rows, rows_about([shard.path for shard in shards]), "rows read", size=int
+    )
     look = partial(next, shown)
     look()
     here = workers.client is None and min(workers.n_processes, len(blocks)) == 1
@@ -197,33 +162,29 @@ def read_shards(
         for chunk in chunks
     ]
     chunks = [chunk for *_, chunk in sorted(numbered, key=lambda each: each[:2])]
-    graphs = _chunked(chunks, resolved, folder, plan, workers, context)
     n_new = sum(new for _, new in found)
-    return ReadShards(graphs, chunks, n_new, time.perf_counter() - start)
+    return _chunked(chunks, resolved.schema, folder, plan, workers, context, n_new)
 
 
 def _chunked(
     chunks: Sequence[Chunk],
-    request: ShardRequest,
+    schema: InputSchema | None,
     folder: Path,
     plan: MemoryPlan,
     workers: Workers,
     context: Context,
+    n_new: int,
 ) -> ChunkedGraphs:
     """Return the graphs of chunks; raise DatasetFormatError if there are none."""
-    some = [chunk for chunk in chunks if chunk.n_graphs]
-    total = None
-    for chunk in some:
-        own = chunk.report.statistics
-        total = own if total is None or own is None else total + own
-    if total is None:
+    statistics = [own for chunk in chunks if (own := chunk.report.statistics) is not None]
+    if not statistics:
         first = next((c.report.first_reject for c in chunks if c.report.n_rejects), "")
         why = f", the first because of: {first}" if first else ""
         n_rows = sum(chunk.report.n_rows for chunk in chunks)
         raise DatasetFormatError(f"none of the {n_rows} rows can be used{why}")
-    return ChunkedGraphs(
-        some, total, request.schema, folder, workers, plan.solver, plan.cache, context
-    )
+    total = sum(statistics[1:], statistics[0])
+    sizes = plan.solver, plan.cache
+    return ChunkedGraphs(chunks, total, schema, folder, workers, *sizes, context, n_new)
 
 
 def _new_rows(parsed: Path, rows_of_chunk: int) -> Iterator[int]:
@@ -366,12 +327,8 @@ def fit_batches(
             chunks.append(Chunk(f"batch {number}", store, save_chunk(store, number, table)))
         if not any(chunk.n_graphs for chunk in chunks):
             raise GraphError("no graphs: there is nothing to fit to")
-        request = ShardRequest(schema=schema)
+        task: TaskName = "classification" if is_classifier(model) else "regression"
         with Workers.of(None, plan.n_processes, context) as workers:
-            whole = _chunked(chunks, request, folder, plan, workers, context)
-            read = ReadShards(whole, chunks, len(chunks), 0.0)
-            targets = read.targets(
-                ("y",), "classification" if is_classifier(model) else "regression"
-            )
-            train_on_shards(model, whole, targets)
+            whole = _chunked(chunks, schema, folder, plan, workers, context, len(chunks))
+            train_on_shards(model, whole, whole.targets(("y",), task))
     return model
