@@ -7,9 +7,6 @@ import io
 import json
 import subprocess
 import sys
-import time
-from concurrent.futures import Future, ThreadPoolExecutor
-from threading import Event
 
 import numpy as np
 import pytest
@@ -17,7 +14,7 @@ import pytest
 from commands import fdgnn
 from fdgnn import FDGNNClassifier, GraphClassifier, iter_graphs, save_model
 from fdgnn.exceptions import DatasetFormatError
-from fdgnn.prediction.predictor import Predictor, in_order, predict_rows
+from fdgnn.prediction.predictor import Predictor, predict_rows
 
 pytest.importorskip("rdkit")
 
@@ -41,72 +38,6 @@ def files(model, tmp_path_factory):
     return folder
 
 
-# ---------------------------------------------------------------------- results in order
-
-
-def test_results_keep_the_order_of_items_whichever_ends_first():
-    later = Event()
-
-    def work(i):
-        if i == 0:
-            assert later.wait(60)
-        elif i == 1:
-            later.set()
-        return i
-
-    with ThreadPoolExecutor(2) as pool:
-        found = list(in_order(lambda i: pool.submit(work, i), range(20), 4))
-    assert found == list(range(20))
-
-
-def done(item):
-    future = Future()
-    future.set_result(item)
-    return future
-
-
-def test_few_items_are_taken_ahead():
-    taken = []
-
-    def items():
-        for i in range(100):
-            taken.append(i)
-            yield i
-
-    results = in_order(done, items(), 3)
-    assert next(results) == 0
-    time.sleep(0.05)  # however long: the thread that takes items has to wait
-    assert len(taken) <= 6
-    assert list(results) == list(range(1, 100))
-
-
-def test_a_result_does_not_wait_for_the_next_item():
-    asked = Event()
-
-    def items():
-        yield "first"
-        assert asked.wait(60)
-        yield "second"
-
-    results = in_order(done, items(), 4)
-    assert next(results) == "first"
-    asked.set()
-    assert list(results) == ["second"]
-
-
-def test_errors_of_the_items_and_of_the_work_are_raised():
-    def items():
-        yield 1
-        raise DatasetFormatError("the file ends here")
-
-    results = in_order(done, items(), 4)
-    assert next(results) == 1
-    with pytest.raises(DatasetFormatError, match="ends here"):
-        next(results)
-    with ThreadPoolExecutor(1) as pool, pytest.raises(ZeroDivisionError):
-        list(in_order(lambda i: pool.submit(lambda: 1 // i), [1, 0, 1], 2))
-
-
 # ---------------------------------------------------------------------- processes
 
 
@@ -122,6 +53,15 @@ def test_two_processes_predict_as_one_does(model, files):
     assert [reject.row for rows in found for reject in rows.rejects] == [4, 14, 24]
     with pytest.raises(DatasetFormatError, match=r"new.csv, row 4: its SMILES 'C1CC'"):
         list(predict_rows(predictor, tables(strict=True), 2))
+
+
+def test_many_chunks_of_two_processes_keep_their_order(model, files):
+    def tables():
+        return iter_graphs(files / "new.csv", like=model, chunk_size=2)
+
+    found = list(predict_rows(Predictor(model), tables(), 2))
+    assert len(found) == 13
+    assert found == list(predict_rows(Predictor(model), tables(), 1))
 
 
 def test_few_rows_and_other_graphs_start_no_process(model, files, monkeypatch):
@@ -158,7 +98,7 @@ def test_json_prints_an_object_per_row(files):
 
 @pytest.mark.parametrize("lines", [["smiles\nCCO\n", "CCN\n"], ['{"smiles": "CCO"}\n'] * 2])
 def test_rows_of_a_pipe_are_written_as_they_come(files, lines):
-    words = ["predict", str(files / "m.fdgnn"), "-", "--chunk-size", "1", "--json", "-q"]
+    words = ["predict", str(files / "m.fdgnn"), "-", "--chunk-size", "1", "--json", "-q", "-j", "2"]
     with subprocess.Popen(
         [sys.executable, "-m", "fdgnn", *words],
         stdin=subprocess.PIPE,

@@ -92,6 +92,7 @@ def _part_of(path: Path, alone: bool) -> tuple[io.BufferedRandom, int | None]:
                     return file, os.dup(file.fileno())
             except OSError as error:  # it is locked or moved, or nothing can be locked here
                 if alone and isinstance(error, BlockingIOError):
+                    file.close()
                     raise FileExistsError(
                         f"{path}: another process is writing it; wait for it, or give another name"
                     ) from None

@@ -293,15 +293,6 @@ def command_line() -> str:
     return shlex.join(["fdgnn", *sys.argv[1:]])
 
 
-@contextmanager
-def naming(option: str) -> Iterator[None]:
-    """Name the option in errors about its value."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(f"{option}: {one_line(error)}") from None
-
-
 @cache
 def _parser() -> Any:
     """Return the option parser of all commands, built once."""

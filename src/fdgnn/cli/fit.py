@@ -75,11 +75,11 @@ class ModelSettings:
     def of_model(self, model: ModelName) -> dict[str, Any]:
         """Return what is given, or raise ValueError if the model has no such parameter."""
         given = {name: value for name, value in asdict(self).items() if value is not None}
-        for name in given:
-            of_wl = name in ("n_iterations", "readout")
-            models: list[ModelName] = ["wl"] if of_wl else ["paper"]
-            models += ["wl"] if name == "alpha" else []
-            opt.check_unused({name: given[name]}, model, *models)
+        for name, value in given.items():
+            models: tuple[ModelName, ...] = ("paper", "wl") if name == "alpha" else ("paper",)
+            if name in ("n_iterations", "readout"):
+                models = ("wl",)
+            opt.check_unused({name: value}, model, *models)
         return given
 
 
@@ -156,9 +156,8 @@ def fit(
         raise ValueError("`changes` lists what `standardize` changes; give both")
     changed = changes or output.with_name(f"{output.name}.changes.csv")
     invalid = rejects_beside(output, rejects)
-    check_outputs(force, output, page, inputs=[data])
+    check_outputs(force, output, page, beside=[invalid, changed], inputs=[data])
     check_outputs(force or parts.exists(), rejects, changes)  # or of this command
-    check_outputs(True, output, page, invalid, changed, inputs=[data])
     if page is not None:
         from fdgnn.html.report import check_report
 
@@ -274,6 +273,7 @@ def fit_out_of_core(
     as_json: bool,
 ) -> None:
     """Train on shards, and save the model."""
+    from fdgnn.evaluation.record import Durations
     from fdgnn.model_files import save_model
     from fdgnn.scale.shards import ShardRequest, find_shards
     from fdgnn.scale.training import check_trainable, plan_memory, read_shards, train_on_shards
@@ -283,10 +283,9 @@ def fit_out_of_core(
     check_trainable(options)
     if not reading.targets:
         raise ValueError("it is not known which column is the target; name it by `target`")
-    start = time.perf_counter()
+    start, plan = time.perf_counter(), plan_memory(scale.memory, context)
     shards, folder = find_shards(data), scale.work_dir or Path(f"{output}.work")
     resumes_from(folder)
-    plan = plan_memory(scale.memory, context)
     with Workers.of(scale.cluster, plan.n_processes, context) as workers:
         request = ShardRequest(msgspec.to_builtins(reading), n_rows=plan.n_rows)
         read = read_shards(shards, request, folder, plan, workers, context)
@@ -299,8 +298,7 @@ def fit_out_of_core(
         model = new_model(options, targets.classify)
         found = train_on_shards(model, read, targets)
     save_model(model, output)
-    times = msgspec.structs.replace(found.times, total=time.perf_counter() - start)
-    found = msgspec.structs.replace(found, times=times)
+    found = msgspec.structs.replace(found, times=Durations(total=time.perf_counter() - start))
     alphas = [each.alpha for each in model.estimators_]
     more = {"held_out": found.folds[0].n_test, "new_chunks": read.n_new, "alphas": alphas}
     _print_training(model, found, output, listed | more, as_json)

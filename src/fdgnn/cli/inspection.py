@@ -364,9 +364,7 @@ def _parameters(info: ModelInfo) -> str:
 
     kind = MODELS.get(info.model or "")
     usual = {} if kind is None else inspect.signature(kind).parameters
-    given = info.parameters
-    if not info.model and info.encoder is not None:
-        given = info.encoder.parameters
+    given = info.parameters if info.encoder is None or info.model else info.encoder.parameters
     changed = {
         name: value
         for name, value in given.items()

@@ -85,12 +85,6 @@ Precision = Annotated[int, typer.Option(min=1, max=17, help="Significant digits 
 Force = Annotated[bool, typer.Option("--force", help="Overwrite output files that exist.")]
 
 
-def asked_targets(target: list[str] | None, targets: str | None) -> str | list[str] | None:
-    """Return the name of the only target, or the names of several."""
-    names = [*(target or ()), *names_in(None if targets is None else [targets])]
-    return None if not names else names[0] if len(names) == 1 else names
-
-
 def check_unused(given: Mapping[str, object], model: ModelName, *others: ModelName) -> None:
     """Raise ValueError for options that are given, although only other models have them."""
     for name, value in given.items():
@@ -157,7 +151,6 @@ def with_vertices_of(how: ReadOptions, model: ModelName) -> ReadOptions:
 
 # ---------------------------------------------------------------------- how rows are held out
 
-OPTION = "--split"
 SplitWords = Annotated[
     str,
     typer.Option(
@@ -166,7 +159,6 @@ SplitWords = Annotated[
         "the same value in a column; or by time, rows later than all training rows.",
     ),
 ]
-ALONE, OF_A_COLUMN = ("random", "scaffold"), ("group", "time")
 
 
 @dataclass(frozen=True)
@@ -180,11 +172,11 @@ class AskedSplit:
     def of(cls, words: str) -> AskedSplit:
         """Read "random", "scaffold", "group COLUMN" or "time COLUMN", or raise ValueError."""
         name, _, column = words.partition(" ")
-        if name not in (*ALONE, *OF_A_COLUMN):
+        if name not in ("random", "scaffold", "group", "time"):
             known = "random, scaffold, group COLUMN or time COLUMN"
-            raise ValueError(f"{OPTION} {name!r}: expected {known}")
-        if name in OF_A_COLUMN and not column:
-            raise ValueError(f"{OPTION} {name} needs a column: {OPTION} {name} COLUMN")
+            raise ValueError(f"--split {name!r}: expected {known}")
+        if name in ("group", "time") and not column:
+            raise ValueError(f"--split {name} needs a column: --split {name} COLUMN")
         return cls(name, column or None)
 
     @property
@@ -199,10 +191,10 @@ class AskedSplit:
         if self.name == "random":
             return Split()
         if table is None:
-            raise ValueError(f"{OPTION} {self.name} is for tables, and this is a TU dataset")
+            raise ValueError(f"--split {self.name} is for tables, and this is a TU dataset")
         if self.name == "scaffold":
             if table.smiles is None:
-                raise ValueError(f"{OPTION} scaffold is for molecules, and these graphs are none")
+                raise ValueError("--split scaffold is for molecules, and these graphs are none")
             from fdgnn.evaluation.molecules import murcko_scaffolds
 
             return Split("group", murcko_scaffolds(table.smiles, context.n_jobs), SCAFFOLD)
@@ -218,7 +210,7 @@ class AskedSplit:
             if missing:
                 first = f"the first in row {table.start + int(table.rows[empty[0]])}"
                 raise ValueError(
-                    f"{OPTION} time: {missing} of {len(values)} graphs "
+                    f"--split time: {missing} of {len(values)} graphs "
                     f"{agreeing(missing, 'has', 'have')} no value in {self.column!r}, {first}; "
                     f"fill {agreeing(missing, 'it', 'them')} in, or leave such rows out"
                 )
@@ -226,7 +218,7 @@ class AskedSplit:
             try:
                 found.order(len(values))
             except ValueError as error:
-                raise ValueError(f"{OPTION} time {self.column}: {error}") from None
+                raise ValueError(f"--split time {self.column}: {error}") from None
             return found
         if missing:
             say(
@@ -252,7 +244,9 @@ class TargetOptions:
     @property
     def names(self) -> str | list[str] | None:
         """The name of the only target, or the names of several."""
-        return asked_targets(self.target, self.targets)
+        listed = names_in(None if self.targets is None else [self.targets])
+        names = [*(self.target or ()), *listed]
+        return None if not names else names[0] if len(names) == 1 else names
 
 
 @dataclass(frozen=True)

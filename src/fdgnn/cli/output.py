@@ -32,27 +32,17 @@ def rejects_beside(output: str | Path, chosen: Path | None) -> Path | None:
     return Path(output).with_name(f"{Path(output).name}.rejects.csv")
 
 
-class NoValidRowsError(ValueError):
-    """No row of the input can be used: there are no results, only a list of rejected rows."""
-
-
 @contextmanager
 def listing(path: Path | None) -> Iterator[RejectedRows]:
     """Yield a list to which rejected rows are appended; a file is written as it grows.
 
-    The file is complete also if no row is valid. If no row is rejected, an older file is removed.
+    If no row is rejected, an older file is removed.
     """
     from fdgnn.prediction.output import REJECTS, record_writer
 
-    failure = None
     with record_writer(path, REJECTS) as write:
         found = RejectedRows(path, write)
-        try:
-            yield found
-        except NoValidRowsError as error:
-            failure = error
-    if failure is not None:
-        raise failure
+        yield found
     if path is not None and not found.n:
         path.unlink(missing_ok=True)
 
@@ -83,9 +73,7 @@ class RejectedRows:
         """Raise an error if all rows are rejected."""
         if self.n == n_rows:
             where = "" if self.path is None else f"; all reasons are listed in {self.path}"
-            raise NoValidRowsError(
-                f"none of the {n_rows} rows can be predicted; {self.first[0]}{where}"
-            )
+            raise ValueError(f"none of the {n_rows} rows can be predicted; {self.first[0]}{where}")
 
     def show(self, n_rows: int, context: Context) -> dict[str, object]:
         """Show the first rejected rows, and return the entries of a summary for all of them."""

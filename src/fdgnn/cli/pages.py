@@ -132,10 +132,11 @@ def dataset_of(data: str) -> str:
 def report(
     subjects: Annotated[list[Path], typer.Argument(metavar="RUN_OR_MODEL")],
     how: opt.DataOptions,
+    asked: Annotated[
+        opt.TargetOptions, opt.library_options(opt.TargetOptions, "Options", "target", "targets")
+    ],
     output: Output = Path("report.html"),
     data: BesideModel = None,
-    target: opt.SomeTargets = None,
-    targets: opt.TargetList = None,
     held_out: Annotated[bool, typer.Option("--held-out")] = False,
     title: Title = None,
     force: opt.Force = False,
@@ -158,7 +159,7 @@ def report(
     check_report(output)
     context = Context(quiet=quiet, command=command_line())
     found: list[Path | Subject] = list(subjects)
-    how = msgspec.structs.replace(how, target=opt.asked_targets(target, targets))
+    how = msgspec.structs.replace(how, target=asked.names)
     if data is None:
         given = [f"`{name}`" for name in msgspec.to_builtins(how)] + ["--held-out"] * held_out
         if given:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,8 +12,8 @@ import msgspec
 import typer
 
 from fdgnn.cli import options as opt
-from fdgnn.cli.app import command, name_options, names_in, naming, resumes_from, say
-from fdgnn.cli.output import SHOWN, NoValidRowsError, check_outputs, listing, rejects_beside
+from fdgnn.cli.app import command, name_options, names_in, resumes_from, say
+from fdgnn.cli.output import SHOWN, check_outputs, listing, rejects_beside
 from fdgnn.texts import agreeing, counted
 
 if TYPE_CHECKING:
@@ -107,7 +108,8 @@ def predict(
         if not files.is_url(output):
             resumes_from(Path(output))
         options = {**msgspec.to_builtins(how), "chunk_size": chunk_size, "columns": kept}
-        task = ShardTask.of(predictor, model.read_bytes(), output, options, formula_guard)
+        model_hash = sha256(model.read_bytes()).hexdigest()
+        task = ShardTask(predictor, output, model_hash, options, formula_guard)
         shards = plan_shards(data, output, None if shard_format is None else f".{shard_format}")
         summary = _predict_shards(task, shards, output, context, cluster, force)
     else:
@@ -119,15 +121,13 @@ def predict(
             rows = predict_rows(predictor, tables, context.n_jobs)
             if output != "-":
                 rows = context.track(rows, rows_about([str(path)]), "rows", size=len)
-            with (
-                listing(invalid) as rejected,
-                table_writer(output, formula_guard, as_json=as_json) as write,
-            ):
-                for some in rows:
-                    write(some.columns)
-                    counts += some.counts
-                    rejected.extend(some.rejects)
-                rejected.check(counts.rows)
+            with table_writer(output, formula_guard, as_json=as_json) as write:
+                with listing(invalid) as rejected:
+                    for some in rows:
+                        write(some.columns)
+                        counts += some.counts
+                        rejected.extend(some.rejects)
+                rejected.check(counts.rows)  # the list is complete, and the output is not written
         listed = rejected.show(counts.rows, context)
         _report_domain(counts, counts.rows - counts.rejected, context)
         summary = _summary(counts) | listed
@@ -271,19 +271,11 @@ def explain(
     """
     from fdgnn.context import Context
     from fdgnn.datasets import iter_graphs
-    from fdgnn.prediction.explanation import (
-        GroupChoice,
-        class_called,
-        draw_all,
-        explain_table,
-        explanation_writer,
-        read_vertex_sets,
-    )
+    from fdgnn.prediction import explanation
     from fdgnn.prediction.predictor import RowCounts, load_predictor
 
-    given = None if vertex_sets is None else read_vertex_sets(vertex_sets)
-    choice = GroupChoice(groups, tuple(smarts or ()), given)
-    choice.check()
+    given = None if vertex_sets is None else explanation.read_vertex_sets(vertex_sets)
+    choice = explanation.GroupChoice(groups, tuple(smarts or ()), given)
     if edges and Path(output).suffix != ".jsonl" and not (as_json and output == "-"):
         raise ValueError(
             "effects of edges can only be written as JSON lines; give -o NAME.jsonl, or --json"
@@ -293,41 +285,38 @@ def explain(
     check_outputs(force, output, rejects, beside=[invalid], inputs=[data, model])
     if draw is not None and draw.is_dir() and any(draw.iterdir()) and not force:
         raise ValueError(f"{draw}: the folder is not empty; give another one, or --force")
-    with naming("--target"):
-        fitted = _of_target(load_predictor(model), target)
-    with naming("--of"):
-        explained_class = class_called(of, fitted)
+    fitted = _of_target(load_predictor(model), target)
+    explained_class = explanation.class_called(of, fitted)
     wanted = None if not row else set(row)
     counts, n_explained = RowCounts(), 0
     described, changes = fitted._descriptors is not None, bool(counterfactuals)
     drawn: dict[str, int] = {}
-    with (
-        listing(invalid) as rejected,
-        explanation_writer(
-            output, described, formula_guard, changes=changes, as_json=as_json
-        ) as write,
-    ):
-        for table in iter_graphs(data, how, like=fitted):
-            explained, refused = explain_table(
-                fitted, table, wanted, target=explained_class, edges=edges, groups=choice,
-                n_counterfactuals=counterfactuals, precision=precision,
-            )  # fmt: skip
-            write(explained)
-            n_explained += len(explained)
-            found = [one.summary for one in explained]
-            counts += RowCounts(
-                rows=table.n_rows,
-                unknown_labels=sum(each["warning"] is not None for each in found),
-                out_of_domain=sum(each["out_of_domain"] is not None for each in found),
-                unanswered=sum(each["score"] is None for each in found),
-            )
-            rejected.extend(refused)
-            if draw is not None:
-                draw_all(explained, draw, drawn)
-        if n_explained == 0:  # before any file is complete
-            _check_rows(wanted or set(), counts.rows)
+    with explanation.explanation_writer(
+        output, described, formula_guard, changes=changes, as_json=as_json
+    ) as write:
+        with listing(invalid) as rejected:
+            for table in iter_graphs(data, how, like=fitted):
+                explained, refused = explanation.explain_table(
+                    fitted, table, wanted, target=explained_class, edges=edges, groups=choice,
+                    n_counterfactuals=counterfactuals, precision=precision,
+                )  # fmt: skip
+                write(explained)
+                n_explained += len(explained)
+                found = [one.summary for one in explained]
+                counts += RowCounts(
+                    rows=table.n_rows,
+                    unknown_labels=sum(each["warning"] is not None for each in found),
+                    out_of_domain=sum(each["out_of_domain"] is not None for each in found),
+                    unanswered=sum(each["score"] is None for each in found),
+                )
+                rejected.extend(refused)
+                if draw is not None:
+                    explanation.draw_all(explained, draw, drawn)
+            if n_explained == 0:
+                _check_rows(wanted or set(), counts.rows)
+        if n_explained == 0:  # the list is complete, and the output is not written
             why = f"; {rejected.first[0]}" if rejected.n else ""
-            raise NoValidRowsError(f"none of the requested rows can be explained{why}")
+            raise ValueError(f"none of the requested rows can be explained{why}")
     listed = rejected.show(counts.rows, context)
     _check_rows(wanted or set(), counts.rows)
     _report_domain(counts, n_explained, context)
@@ -354,5 +343,5 @@ def _of_target(model: Any, target: str | None) -> Any:
     """Return the model of the requested target."""
     if len(model.targets_) > 1 and target is None:
         names = ", ".join(each.name for each in model.targets_)
-        raise ValueError(f"the model has several targets, {names}; name one")
+        raise ValueError(f"`target`: the model has several targets, {names}; name one")
     return model if target is None else model.for_target(target)

@@ -24,33 +24,14 @@ from fdgnn.encoders.registry import restore_encoder
 from fdgnn.exceptions import ModelFileError
 from fdgnn.files import write_aside
 from fdgnn.limits import MAX_NUMBER
-from fdgnn.model_files import container
-from fdgnn.model_files.description import (
-    MODELS,
-    ModelRecord,
-    as_json,
-    build_model,
-    describe,
-    estimator_arrays,
-    parse,
-    restored_estimators,
-    set_seed,
-)
-from fdgnn.model_files.state import (
-    novelty_arrays,
-    restore_novelty,
-    restore_targets,
-    restore_training_graphs,
-    target_arrays,
-    training_arrays,
-)
+from fdgnn.model_files import container, description, state
 
 _logger = logging.getLogger("fdgnn")
 
 __all__ = ["ModelInfo", "load_model", "model_info", "save_model"]
 
 
-class ModelInfo(ModelRecord, frozen=True, kw_only=True):
+class ModelInfo(description.ModelRecord, frozen=True, kw_only=True):
     """The facts in a model file: the model, and which version wrote it."""
 
     fdgnn: str
@@ -108,12 +89,15 @@ def save_model(
     if score is None:
         score, nested = _known_score(model)
     model = getattr(model, "best_estimator_", model)
-    if not isinstance(model, Encoder) and MODELS.get(type(model).__name__) is not type(model):
-        names = ", ".join(MODELS)
+    if not isinstance(model, Encoder) and description.MODELS.get(type(model).__name__) is not type(
+        model
+    ):
+        names = ", ".join(description.MODELS)
         raise TypeError(f"a {type(model).__name__} cannot be saved; expected {names} or an encoder")
     check_is_fitted(model)
     content = container.to_bytes(
-        as_json(describe(model, score, nested)), _arrays(model, training_graphs)
+        description.as_json(description.describe(model, score, nested)),
+        _arrays(model, training_graphs),
     )
     try:
         _restored(container.from_bytes(content))
@@ -171,7 +155,7 @@ def model_info(path: str | os.PathLike[str]) -> ModelInfo:
     """
     with _naming(path):
         found = container.read(Path(path))
-        record = parse(found.description)
+        record = description.parse(found.description)
     return ModelInfo(**msgspec.structs.asdict(record), fdgnn=found.fdgnn, format=found.format)
 
 
@@ -197,16 +181,16 @@ def _arrays(model: Any, training_graphs: bool) -> dict[str, Array]:
     if kept is not None and not training_graphs:
         kept = kept.anonymous()
     return (
-        estimator_arrays(model.estimators_)
-        | prefixed("conformal", target_arrays(model))
-        | prefixed("novelty", novelty_arrays(model._novelty))
-        | prefixed("training", training_arrays(kept))
+        description.estimator_arrays(model.estimators_)
+        | prefixed("conformal", state.target_arrays(model))
+        | prefixed("novelty", state.novelty_arrays(model._novelty))
+        | prefixed("training", state.training_arrays(kept))
     )
 
 
 def _restored(content: container.Content) -> Any:
     """Build the model or encoder that a file describes, and check its consistency."""
-    record, groups = parse(content.description), grouped(content.arrays)
+    record, groups = description.parse(content.description), grouped(content.arrays)
     for name, array in content.arrays.items():
         if array.dtype.kind == "f" and MAX_NUMBER.is_below(largest := largest_of(array)):
             raise ModelFileError(
@@ -222,23 +206,23 @@ def _restored(content: container.Content) -> Any:
         model.input_schema_ = record.schema
     if left := sorted(name for name, arrays in groups.items() if arrays):
         raise ModelFileError(f"it has arrays {left[0][:40]!r}, which such a model does not have")
-    set_seed(record, model)
+    description.set_seed(record, model)
     return model
 
 
-def _model(record: ModelRecord, groups: dict[str, dict[str, Array]]) -> Any:
-    model = build_model(record)
+def _model(record: description.ModelRecord, groups: dict[str, dict[str, Array]]) -> Any:
+    model = description.build_model(record)
     if record.seed is None:
         raise ModelFileError("its model has no seed")
     model._graph_kind, model.input_schema_ = record.graph_kind, record.schema
     model._flat = record.flat
     scores = groups.get("conformal", {})
-    model.targets_ = restore_targets(record.targets, model, record.flat, scores)
-    model.estimators_ = restored_estimators(record, model, groups)
+    model.targets_ = state.restore_targets(record.targets, model, record.flat, scores)
+    model.estimators_ = description.restored_estimators(record, model, groups)
     measured = groups.get("novelty", {})
-    model._novelty = restore_novelty(record.novelty, model.estimators_, measured)
+    model._novelty = state.restore_novelty(record.novelty, model.estimators_, measured)
     kept = groups.get("training", {})
-    model._training_graphs = restore_training_graphs(model, record.training_graphs, kept)
+    model._training_graphs = state.restore_training_graphs(model, record.training_graphs, kept)
     model.training_score_, model.training_score_nested_ = record.score, record.nested
     model.evaluation_ = record.evaluation
     return model

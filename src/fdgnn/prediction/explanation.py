@@ -162,11 +162,13 @@ def class_called(name: str | None, model: Any) -> Any:
     if name is None:
         return None
     if not is_classifier(model):
-        raise ValueError(f"the model predicts numbers and has no class {name!r}; leave it out")
+        raise ValueError(
+            f"`of`: the model predicts numbers and has no class {name!r}; leave it out"
+        )
     classes = {str(known): known for known in model.classes_}
     if name not in classes:
         names = ", ".join(classes)
-        raise ValueError(f"the model has no class {name!r}; its classes are {names}")
+        raise ValueError(f"`of`: the model has no class {name!r}; its classes are {names}")
     return classes[name]
 
 
@@ -309,14 +311,18 @@ class GroupChoice:
         Substructures of molecules, in addition to rings and functional groups.
     given : mapping, optional
         Groups of the user's own by row, instead of all others.
+
+    Raises
+    ------
+    ValueError
+        Choices exclude each other, or a SMARTS is invalid.
     """
 
     wanted: bool | None = None
     smarts: tuple[str, ...] = ()
     given: Mapping[int, Sequence[VertexGroup]] | None = None
 
-    def check(self) -> None:
-        """Raise ValueError for choices that exclude each other, and for an invalid SMARTS."""
+    def __post_init__(self) -> None:
         for one in self.smarts:
             query_of(one)
         if self.wanted is False and (self.smarts or self.given is not None):

@@ -6,15 +6,14 @@ RDKit and the way from a molecule to arrays hold Python's lock, so that threads 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from math import isnan
-from queue import Queue
-from threading import Event, Thread
-from typing import Any, TypeVar
+from typing import Any
 
 import joblib
 import numpy as np
@@ -30,9 +29,6 @@ from fdgnn.neighbors import Neighbors
 from fdgnn.records import Record, cached_property
 from fdgnn.uncertainty import FittedTarget
 from fdgnn.workers import WorkerPool, run_task, start_task
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 NO_CLASS = "none"  # in place of a set without classes
 SHOWN_REJECTS = 5  # that are shown on the terminal; a file lists all of them
@@ -240,7 +236,10 @@ class Predictor:
 
 def _given_smiles(table: GraphTable) -> list[Any]:
     """Return the SMILES of all rows as they stand in the table, also of rejected rows."""
-    column = None if table.schema is None else table.schema.smiles_column
+    if table.schema is None:  # no row is valid
+        column = next((name for name in table.cells if name not in table.columns), None)
+    else:
+        column = table.schema.smiles_column
     if column is not None and column in table.cells:
         return list(table.cells[column])
     found: list[Any] = [None] * table.n_rows
@@ -312,58 +311,32 @@ def predict_rows(
 ) -> Iterator[PredictedRows]:
     """Predict table by table, molecules by several processes.
 
-    Rows that fit in one table are not worth the start of a process.
+    Rows that fit in one table are not worth the start of a process. Rows that are read one by one
+    are predicted one by one, because they may come from a slow pipe.
     """
     n_processes = joblib.effective_n_jobs(n_jobs)
-    if n_processes == 1 or not isinstance(tables, GraphTables) or not tables.independent:
+    n_rows = tables.chunk_size if isinstance(tables, GraphTables) and tables.independent else None
+    if n_processes == 1 or not isinstance(tables, GraphTables) or n_rows in (None, 1):
         predictor.model.set_params(n_jobs=n_jobs)
         yield from map(predictor.predict, tables)
         return
     chunks, reader = tables.chunks(), tables.reader
     first = next(chunks)
-    if tables.chunk_size is None or len(first[1]) < tables.chunk_size:
+    if len(first[1]) < (n_rows or 0):
         yield predictor.predict(reader.read(first))
         return
     predictor.model.set_params(n_jobs=1)
     pool = WorkerPool(n_processes, start_task, (partial(_predict_chunk, predictor, reader),))
+    waiting: deque[Future[PredictedRows]] = deque()
     try:
-        yield from in_order(
-            lambda chunk: pool.submit(run_task, chunk), chain([first], chunks), 2 * n_processes
-        )
+        for chunk in chain([first], chunks):
+            waiting.append(pool.submit(run_task, chunk))
+            if len(waiting) > 2 * n_processes:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-def in_order(
-    submit: Callable[[Item], Future[Result]], items: Iterable[Item], most: int
-) -> Iterator[Result]:
-    """Yield the results of submitted items in the order of the items, at most so many ahead.
-
-    Items are taken in a thread, so that a result need not wait for the next item of a slow pipe.
-    """
-    waiting: Queue[Future[Result] | None] = Queue(most)
-    stopped = Event()
-
-    def feed() -> None:
-        try:
-            for item in items:
-                if stopped.is_set():
-                    return
-                waiting.put(submit(item))
-        except BaseException as error:  # raised again where results are taken
-            failed: Future[Result] = Future()
-            failed.set_exception(error)
-            waiting.put(failed)
-        waiting.put(None)
-
-    Thread(target=feed, daemon=True).start()
-    try:
-        while (future := waiting.get()) is not None:
-            yield future.result()
-    finally:
-        stopped.set()
-        while not waiting.empty():  # so that the thread does not wait for a place
-            waiting.get()
 
 
 # ---------------------------------------------------------------------- in worker processes

@@ -8,7 +8,6 @@ process that predicts a shard reads and writes it.
 from __future__ import annotations
 
 import errno
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple
 import joblib
 
 from fdgnn import files
-from fdgnn.checkpoints import Checkpoints
+from fdgnn.checkpoints import Checkpoints, content_hash
 from fdgnn.context import Context
 from fdgnn.datasets import iter_graphs
 from fdgnn.datasets.files import fetched_shard, shard_places, split_name
@@ -47,8 +46,8 @@ class ShardTask:
     predictor : Predictor
     folder : str
         Path or URL of the directory of results.
-    settings : str
-        A hash of the model and of all options.
+    model_hash : str
+        Of the model file. With another model or other options, all shards are predicted again.
     options : mapping
         Of `iter_graphs`.
     guard : bool
@@ -57,62 +56,51 @@ class ShardTask:
 
     predictor: Predictor
     folder: str
-    settings: str
+    model_hash: str
     options: Mapping[str, Any] = field(default_factory=dict)
     guard: bool = True
 
-    @classmethod
-    def of(
-        cls,
-        predictor: Predictor,
-        model_file: bytes,
-        folder: str,
-        options: Mapping[str, Any],
-        guard: bool,
-    ) -> ShardTask:
-        """Return the task; results of another model, or with other options, are not its own."""
-        asked = (*predictor.options, sorted(options.items()), guard)
-        settings = hashlib.sha256(model_file + repr(asked).encode()).hexdigest()
-        return cls(predictor, folder, settings, options, guard)
+    @property
+    def settings(self) -> str:
+        """A hash of the model and of all options."""
+        return content_hash((self.model_hash, self.predictor.options, self.options, self.guard))
 
-    def checkpoints(self, *contents: str) -> Checkpoints:
-        """Return the checkpoints of the directory that depend on these contents."""
-        return Checkpoints(files.inside(self.folder, ".fdgnn"), *contents)
+    def checkpoints(self, shard: PredictedShard) -> Checkpoints:
+        """Return the checkpoints of a shard, as its input is now."""
+        name, stamp = files.name_of_place(shard.target), files.stamp_of(shard.source)
+        return Checkpoints(files.inside(self.folder, ".fdgnn"), self.settings, name, stamp)
 
     def finished(self, shard: PredictedShard) -> RowCounts | None:
         """Return the counts of a finished shard whose input is still the same, or None."""
         try:
-            stamp = files.stamp_of(shard.source)
             there = files.place_exists(shard.target)
+            return self.checkpoints(shard).load_record("counts", RowCounts) if there else None
         except (ValueError, OSError):  # reported when it is predicted
             return None
-        store = self.checkpoints(self.settings, files.name_of_place(shard.target), stamp)
-        return store.load_record("counts", RowCounts) if there else None
 
     def __call__(self, shard: PredictedShard) -> RowCounts | Exception:
-        """Predict a shard; return the error that a user can do something about."""
+        """Predict a shard: read it, write the result, then the checkpoint.
+
+        An error that a user can do something about is returned.
+        """
+        counts, name = RowCounts(), files.name_of_place(shard.target)
+        rejects = files.inside(self.folder, "rejects", f"{name}.rejects.csv")
         try:
-            return self.predict(shard)
+            store = self.checkpoints(shard)
+            with (
+                fetched_shard(shard.source) as path,
+                files.write_place(shard.target) as file,
+                rows_writer(file, PurePosixPath(name).suffix, self.guard) as write,
+                record_writer(rejects, REJECTS) as list_rejects,
+            ):
+                tables = iter_graphs(path, like=self.predictor.model, **self.options)
+                for rows in predict_rows(self.predictor, tables):
+                    write(rows.columns)
+                    counts += rows.counts
+                    list_rejects(rows.rejects)
+            store.save_record("counts", counts)
         except (FDGNNError, ValueError, OSError) as error:
             return error
-
-    def predict(self, shard: PredictedShard) -> RowCounts:
-        """Predict one shard: read it, write the result, then the checkpoint."""
-        stamp, counts = files.stamp_of(shard.source), RowCounts()
-        name = files.name_of_place(shard.target)
-        rejects = files.inside(self.folder, "rejects", f"{name}.rejects.csv")
-        with (
-            fetched_shard(shard.source) as path,
-            files.write_place(shard.target) as file,
-            rows_writer(file, PurePosixPath(name).suffix, self.guard) as write,
-            record_writer(rejects, REJECTS) as list_rejects,
-        ):
-            tables = iter_graphs(path, like=self.predictor.model, **self.options)
-            for rows in predict_rows(self.predictor, tables):
-                write(rows.columns)
-                counts += rows.counts
-                list_rejects(rows.rejects)
-        self.checkpoints(self.settings, name, stamp).save_record("counts", counts)
         return counts
 
 
@@ -125,22 +113,19 @@ def plan_shards(given: Sequence[str], folder: str, kind: str | None = None) -> l
     An output has the name of its input, with the ending of `kind`; by default that of the input,
     if results can be written so, and else ``.csv``.
     """
-    sources = [source for each in given for source in shard_places(each)]
-    shards = []
-    for source in sources:
+    by_target: dict[str, str] = {}
+    for source in (source for each in given for source in shard_places(each)):
         stem, suffix = split_name(source)
         name = stem + (kind or (suffix if suffix in KINDS else ".csv"))
-        shards.append(PredictedShard(source, files.inside(folder, name)))
-    by_target: dict[str, str] = {}
-    for shard in shards:
-        other = by_target.setdefault(shard.target, shard.source)
-        if other != shard.source:
+        target = files.inside(folder, name)
+        other = by_target.setdefault(target, source)
+        if other != source:
             raise ValueError(
-                f"{other} and {shard.source} would both be written to {shard.target}; rename one, "
-                "or predict them into different directories"
+                f"{other} and {source} would both be written to {target}; rename one, or predict "
+                "them into different directories"
             )
-        if shard.target == shard.source:
-            raise ValueError(f"{shard.source}: it would be overwritten; give another directory")
+        if target == source:
+            raise ValueError(f"{source}: it would be overwritten; give another directory")
     return [PredictedShard(source, target) for target, source in by_target.items()]
 
 
@@ -175,13 +160,13 @@ def predict_shards(
         The directory has results of another model or with other options, without `restart`.
     """
     # The directory is for results with these settings.
-    store = task.checkpoints()
-    if not restart and store.load_record("settings", str) not in (None, task.settings):
+    store, settings = Checkpoints(files.inside(task.folder, ".fdgnn")), task.settings
+    if not restart and store.load_record("settings", str) not in (None, settings):
         raise StudyError(
             f"{task.folder}: its shards were predicted by another model or with other options; "
             "give another directory, or --force to predict all shards again"
         )
-    store.save_record("settings", task.settings)
+    store.save_record("settings", settings)
     finished = {} if restart else {shard.target: task.finished(shard) for shard in shards}
     counts = {target: found for target, found in finished.items() if found is not None}
     waiting = [shard for shard in shards if shard.target not in counts]

@@ -13,10 +13,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+from msgspec.structs import replace as replace_fields
 
 from fdgnn.arrays import Array, Floats, offsets_of
 from fdgnn.checkpoints import Checkpoints
@@ -58,6 +60,8 @@ class GraphStatistics(Record, frozen=True, kw_only=True):
     whole_weights: bool
     degree_sum: float  # of the largest neighborhood of each graph
     largest_degree: float
+    edge_label_values: ClassVar[None] = None  # they are not counted, so new ones are not reported
+    descriptors: ClassVar[None] = None  # they are not read out of core
 
     @classmethod
     def of(cls, graphs: GraphBatch) -> GraphStatistics:
@@ -79,11 +83,10 @@ class GraphStatistics(Record, frozen=True, kw_only=True):
         labels = None
         if self.labels is not None and other.labels is not None:
             labels = sorted({*self.labels, *other.labels})
-        return GraphStatistics(
+        return replace_fields(
+            self,
             n_graphs=self.n_graphs + other.n_graphs,
-            directed=self.directed,
             labels=labels,
-            n_features=self.n_features,
             has_edge_labels=self.has_edge_labels or other.has_edge_labels,
             has_weights=self.has_weights or other.has_weights,
             whole_weights=self.whole_weights and other.whole_weights,
@@ -115,19 +118,9 @@ class GraphStatistics(Record, frozen=True, kw_only=True):
         return np.empty(0, dtype=np.int32) if self.has_edge_labels else None
 
     @property
-    def edge_label_values(self) -> Array | None:
-        """None, because labels of edges are not counted, so new ones are not reported."""
-        return None
-
-    @property
     def weights(self) -> Floats | None:
         """An empty array if arcs have weights."""
         return np.empty(0) if self.has_weights else None
-
-    @property
-    def descriptors(self) -> None:
-        """None: descriptors are not read out of core."""
-        return None
 
 
 class ChunkReport(Record, frozen=True, kw_only=True):
@@ -201,16 +194,12 @@ def save_chunk(store: Checkpoints, number: int, table: GraphTable) -> ChunkRepor
         if rejects:
             store.save_record(f"rejects {number}", rejects)
         store.save_record(f"report {number}", report)
-    except OSError as error:
-        raise _no_room(store, error) from error
+    except OSError as error:  # of the work directory, not of the file that is being read
+        why = error.strerror or str(error)
+        raise StudyError(
+            f"{store.directory}: {why}; what is finished is kept, so make room and try again"
+        ) from error
     return report
-
-
-def _no_room(store: Checkpoints, error: OSError) -> StudyError:
-    why = error.strerror or str(error)
-    return StudyError(
-        f"{store.directory}: {why}; what is finished is kept, so make room and try again"
-    )
 
 
 def _target_arrays(table: GraphTable) -> dict[str, Array]:
@@ -221,10 +210,8 @@ def _target_arrays(table: GraphTable) -> dict[str, Array]:
         return {"y0": table.y, "known0": np.ones(len(table.rows), dtype=bool)}
     arrays: dict[str, Array] = {}
     for t, column in enumerate(table.y.T):
-        values = column.tolist()
-        known = np.array([value is not None for value in values], dtype=bool)
-        arrays[f"y{t}"] = np.array([value for value in values if value is not None])
-        arrays[f"known{t}"] = known
+        known = np.array([value is not None for value in column], dtype=bool)
+        arrays[f"y{t}"], arrays[f"known{t}"] = np.array(column[known].tolist()), known
     return arrays
 
 
@@ -428,10 +415,7 @@ class _Loader:
         if found is not None:
             return SparseRows(*(found[name] for name in SparseRows._fields))
         rows = sparse_rows(self.encoder.encode(chunk.graphs(), n_jobs=1).features[0])
-        try:
-            store.save(key, rows._asdict())
-        except OSError as error:
-            raise _no_room(store, error) from error
+        store.save(key, rows._asdict())
         return rows
 
     @cached_property
@@ -504,10 +488,9 @@ class ChunkedFeatures(Chunks):
 
     def _over(self, function: Callable[[Any], Result], rows: Sequence[Array]) -> Iterator[Result]:
         """Yield the results of a function for each strip: some chunks with their rows of arrays."""
-        parts = [slice(a, b) for a, b in zip(self._ends[:-1], self._ends[1:], strict=True)]
         work = [
-            (chunk, [each[own] for each in rows])
-            for chunk, own in zip(self._chunks, parts, strict=True)
+            (chunk, [each[start:end] for each in rows])
+            for chunk, (start, end) in zip(self._chunks, pairwise(self._ends), strict=True)
         ]
         strips = [work[first :: self._n_strips] for first in range(self._n_strips)]
         yield from self._graphs.workers.over(function, strips)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +13,6 @@ from typing import Any
 
 import joblib
 import numpy as np
-from msgspec.structs import replace as replace_fields
 from sklearn.base import is_classifier
 
 from fdgnn.arrays import Floats
@@ -24,7 +22,6 @@ from fdgnn.datasets.rows import GraphTable
 from fdgnn.encoders import GraphReservoir
 from fdgnn.encoders.counts import DEFAULT_FEATURES, LabelCounts
 from fdgnn.evaluation.record import (
-    Durations,
     Evaluation,
     EvaluationProtocol,
     FoldResult,
@@ -204,7 +201,6 @@ def train_on_shards(model: Any, graphs: ChunkedGraphs, targets: Targets) -> Eval
 
     `model` is an estimator that is not fitted, for targets of this kind. Returns its `evaluation_`.
     """
-    start = time.perf_counter()
     model._check_parameters()
     targets = targets.transformed(model._target_transform)
     model._check_threshold(targets)
@@ -220,9 +216,9 @@ def train_on_shards(model: Any, graphs: ChunkedGraphs, targets: Targets) -> Eval
         fits = [fit_model(base, source, task) for base in bases]
         predictions = model._assemble(fits, source, task)
     some = folds != TRAIN
-    model.evaluation_ = found = _evaluation(model, targets[some], predictions[some], len(targets))
-    seconds = time.perf_counter() - start
-    return replace_fields(found, times=Durations(total=seconds))
+    found = _evaluation(model, targets[some], predictions[some], len(targets))
+    model.evaluation_ = found
+    return found
 
 
 def folds_of(graphs: ChunkedGraphs, targets: Targets, seed: np.random.SeedSequence) -> Any:
