@@ -344,4 +344,6 @@ def _of_target(model: Any, target: str | None) -> Any:
     if len(model.targets_) > 1 and target is None:
         names = ", ".join(each.name for each in model.targets_)
         raise ValueError(f"`target`: the model has several targets, {names}; name one")
+    if len(model.targets_) == 1 and target is not None:
+        raise ValueError("`target`: the model has one target, so there is none to choose")
     return model if target is None else model.for_target(target)
