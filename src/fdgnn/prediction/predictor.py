@@ -121,6 +121,10 @@ class Predictor:
     def __post_init__(self) -> None:
         if self.by_class != "auto" and (self.coverage is None or not is_classifier(self.model)):
             raise ValueError("`by_class` is for sets of classes; it needs `coverage`, and classes")
+        if self.neighbors < 0:
+            raise ValueError(f"`neighbors` is {self.neighbors}; expected 1 or more")
+        if self.precision is not None and not 1 <= self.precision <= 17:
+            raise ValueError(f"`precision` is {self.precision}; expected 1 to 17 digits")
         if self.neighbors:
             self.model._known_training_graphs()
         for target in self._targets:
