@@ -229,7 +229,7 @@ def test_unit_matrix_among_weighted_ones():
 @pytest.mark.parametrize(
     ("matrix", "message"),
     [
-        ([[0, 1], [0, 0]], r"arc \(0, 1\) has no counterpart \(1, 0\); pass `directed=True`"),
+        ([[0, 1], [0, 0]], r"edge \(0, 1\) has no counterpart \(1, 0\); pass `directed=True`"),
         ([[0, 1], [2, 0]], r"listed with different weights; .* `directed=True`"),
         ([[0, np.nan], [np.nan, 0]], "weight is NaN"),
         ([[0, 1j], [1j, 0]], "dtype complex128"),
@@ -519,7 +519,7 @@ def test_pyg_weights():
 def test_pyg_one_way_arcs_are_not_guessed_about():
     one_way = data(edge_index=TRIANGLE)
     with pytest.raises(
-        GraphError, match=r"graph 1: the arc \(0, 1\) has no counterpart .* `direct"
+        GraphError, match=r"graph 1: the edge \(0, 1\) has no counterpart .* `direct"
     ):
         as_batch([data(edge_index=BOTH_WAYS), one_way])
     batch = as_batch([one_way], directed=True)

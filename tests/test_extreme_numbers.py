@@ -61,7 +61,7 @@ def test_weights_next_to_nothing_are_refused(weight, solver):
 
 @pytest.mark.parametrize("weight", [1e76, 1e100, 1e307, -1e100])
 def test_weights_next_to_infinity_are_refused(weight):
-    expected = r"graph 1: an arc weight is -?1e\+\d+; numbers up to 1e\+75 are accepted"
+    expected = r"graph 1: an edge weight is -?1e\+\d+; numbers up to 1e\+75 are accepted"
     with pytest.raises(GraphError, match=expected):
         as_batch([*rings(1.0)[:1], *rings(weight)[:1]])
 

@@ -120,7 +120,7 @@ def test_parameters_have_limits_in_files_and_in_python(content, file, name):
     ("name", "value"), [("n_features", 2**25), ("n_bins", 10**5 + 1), ("n_iterations", 101)]
 )
 def test_parameters_of_wl_features_have_limits(file, name, value):
-    with pytest.raises(ValueError, match=rf"{name}={value}: up to .* \(FDGNN_MAX_[BR]"):
+    with pytest.raises(ValueError, match=rf"{name}={value}: up to .* \(FDGNN_MAX_[FWB]"):
         WLCounts(**{name: value}).fit(GRAPHS)
     save_model(WLCounts().fit(GRAPHS), file)
     change = {"encoder": {"parameters": {name: value}}}

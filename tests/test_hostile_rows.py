@@ -54,7 +54,7 @@ def test_ten_million_vertices_on_each_of_many_lines(tmp_path):
         table = read_graphs(write(tmp_path / "g.jsonl", rows))
     assert table.rows.tolist() == [0, 201]
     assert set(rejected(table)) == set(range(1, 201))
-    assert "10000000 vertices without arcs" in rejected(table)[1]
+    assert "10000000 vertices without edges" in rejected(table)[1]
     assert "FDGNN_MAX_BARE_VERTICES" in rejected(table)[1]
 
 

@@ -347,7 +347,7 @@ def test_not_a_number_among_features(tmp_path):
 def test_a_slip_in_num_nodes_does_not_fill_the_memory(tmp_path):
     rows = [{"edge_index": [[0], [1]], "num_nodes": n} for n in (2, 2_000_000_000)]
     table = read_graphs(write_jsonl(tmp_path / "g.jsonl", rows))
-    told = "it has 1999999998 vertices without arcs, labels or features; rows of up to 100,000 "
+    told = "it has 1999999998 vertices without edges, labels or features; rows of up to 100,000 "
     assert reasons(table)[1].startswith(told)
 
 

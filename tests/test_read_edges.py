@@ -149,7 +149,7 @@ def test_rows_that_are_bad_anyway_do_not_cost_the_labels(tmp_path):
         ([[1], [1], [2]], "weights have shape (3,), expected (4,)"),
         ([[1, 1]] * 4, "weights have shape (4, 2), expected (4,)"),
         ([[1], [1], [2], [None]], "weights have dtype object"),
-        ([1, 1, 2, float("nan")], "an arc weight is NaN"),
+        ([1, 1, 2, float("nan")], "an edge weight is NaN"),
         (
             ["a", "a", "b", "b"],
             "its edge_attr has entries of kind text, expected one number per edge",
@@ -252,7 +252,7 @@ def test_tu_edges_with_different_labels_have_none(tmp_path):
     ("edge_labels", "why"),
     [
         (None, "neither edge labels nor edge attributes"),
-        (EDGE_LABELS[2:], "10 lines, but the dataset has 11 arcs"),
+        (EDGE_LABELS[2:], "10 lines, but the dataset has 11 edges"),
         ("9" + EDGE_LABELS[1:], "is listed with different weights"),
     ],
 )

@@ -219,7 +219,7 @@ def test_labels_and_neighbors_are_named():
     alone = Graph(np.zeros((2, 0), dtype=int), labels=["N"])
     assert words_of(alone, 1) == {"label N", "label N, without neighbors"}
     oneway = Graph([[0, 1], [1, 2]], labels=["a", "b", "c"], directed=True)
-    assert "label b, with arcs from label a and to label c" in words_of(oneway, 1)
+    assert "label b, with edges from label a and to label c" in words_of(oneway, 1)
 
 
 def test_structure_is_named():

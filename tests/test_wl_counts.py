@@ -381,7 +381,7 @@ def test_graphs_must_have_what_arcs_had_during_fit():
     plain = Graph([[0, 1], [1, 2]], labels=["a", "b", "a"])
     encoder = WLCounts(n_iterations=1).fit([labeled])
     assert encoder.uses_edge_labels
-    with pytest.raises(GraphError, match="no labels on arcs, but the model was fitted on graphs"):
+    with pytest.raises(GraphError, match="no labels on edges, but the model was fitted on graphs"):
         encoder.transform([plain])
     X = WLCounts(n_iterations=1).fit([plain]).transform([labeled])  # the other way: they are left
     assert (WLCounts(n_iterations=1).fit_transform([plain]) != X).nnz == 0

@@ -100,7 +100,7 @@ def _limit(name: str, default: float, words: str) -> Limit:
 MAX_NUMBER = _limit("MAX_NUMBER", 1e75, "numbers up to {}")
 MAX_VERTICES = _limit("MAX_VERTICES", 10**7, "graphs of up to {} vertices")
 MAX_BARE_VERTICES = _limit(
-    "MAX_BARE_VERTICES", 10**5, "rows of up to {} vertices without arcs, labels or features"
+    "MAX_BARE_VERTICES", 10**5, "rows of up to {} vertices without edges, labels or features"
 )
 MAX_BARE_TOTAL = _limit("MAX_BARE_TOTAL", 10**7, "tables of up to {} such vertices")
 MAX_LABEL = _limit("MAX_LABEL", 256, "labels of up to {} characters")
@@ -125,8 +125,8 @@ MAX_UNITS = _limit("MAX_UNITS", 10**6, "models of up to {} units")
 MAX_PROJECTION = _limit("MAX_PROJECTION", 5 * 10**8, "random expansions of up to {} weights")
 MAX_DENSE_UNITS = _limit("MAX_DENSE_UNITS", 5000, "components of up to {} units")
 MAX_ITERATIONS = _limit("MAX_ITERATIONS", 10**4, "up to {} iterations")
-MAX_ROUNDS = _limit("MAX_ROUNDS", 100, "up to {} rounds")
-MAX_BUCKETS = _limit("MAX_BUCKETS", 2**24, "up to {} buckets")
+MAX_WL_ITERATIONS = _limit("MAX_WL_ITERATIONS", 100, "up to {} iterations or distances")
+MAX_FEATURES = _limit("MAX_FEATURES", 2**24, "up to {} features")
 MAX_BINS = _limit("MAX_BINS", 10**5, "up to {} bins")
 MAX_KERNEL_BYTES = _limit("MAX_KERNEL_BYTES", 2**29, "kernel matrices of up to {} bytes")
 MAX_ESTIMATORS = _limit("MAX_ESTIMATORS", 10**4, "models of up to {} networks")

@@ -194,7 +194,7 @@ def _by_kind(files: list[TextFile], path: Path) -> dict[str, TextFile]:
     if len(prefixes) != 1:
         found = "several" if prefixes else "none"
         raise DatasetFormatError(
-            f"{path}: expected one file NAME_A.txt with the arcs, found {found}; "
+            f"{path}: expected one file NAME_A.txt with the edges, found {found}; "
             "give the folder or zip of a single TU dataset"
         )
     start = len(prefixes[0])

@@ -236,7 +236,7 @@ def _read_arcs(file: TextFile, graph_of: Ints) -> npt.NDArray[np.int32]:
         if outside.any():
             a = int(np.argmax(outside))
             raise DatasetFormatError(
-                f"{file.name}, line {n_before + a + 1}: arc ({arcs[0, a] + 1}, {arcs[1, a] + 1}), "
+                f"{file.name}, line {n_before + a + 1}: edge ({arcs[0, a] + 1}, {arcs[1, a] + 1}), "
                 f"but the dataset's vertices are 1 to {n}"
             )
         crossing = graph_of[arcs[0]] != graph_of[arcs[1]]
@@ -244,8 +244,8 @@ def _read_arcs(file: TextFile, graph_of: Ints) -> npt.NDArray[np.int32]:
             a = int(np.argmax(crossing))
             u, v = arcs[:, a]
             raise DatasetFormatError(
-                f"{file.name}, line {n_before + a + 1}: arc ({u + 1}, {v + 1}) leads from graph "
-                f"{graph_of[u] + 1} into graph {graph_of[v] + 1}; arcs must stay in one graph"
+                f"{file.name}, line {n_before + a + 1}: edge ({u + 1}, {v + 1}) leads from graph "
+                f"{graph_of[u] + 1} into graph {graph_of[v] + 1}; edges must stay in one graph"
             )
         blocks.append(arcs.astype(np.int32))
     return np.concatenate(blocks, axis=1)
@@ -317,7 +317,7 @@ def _arc_data(
         )
     name = files[kind].name
     try:
-        carried = column_at(_rows(files, kind, n_arcs, "arcs"), place, name).reshape(n_arcs, -1)
+        carried = column_at(_rows(files, kind, n_arcs, "edges"), place, name).reshape(n_arcs, -1)
     except GraphError as error:
         raise DatasetFormatError(str(error)) from None
     width = carried.shape[1]

@@ -18,7 +18,7 @@ from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.colors import hash_values
 from fdgnn.graphs.graph import Kind
 from fdgnn.graphs.smiles import NOT_MOLECULES
-from fdgnn.limits import MAX_BINS, MAX_BUCKETS
+from fdgnn.limits import MAX_BINS, MAX_FEATURES
 from fdgnn.parameters import Number, OneOf, Rule
 from fdgnn.records import Record
 
@@ -48,7 +48,7 @@ class Buckets:
         whole = isinstance(value, Integral) and not isinstance(value, bool)
         if not whole or value < 2 or value & (value - 1) != 0:
             return "expected a power of two, at least 2" + ", or None" * self._optional
-        return MAX_BUCKETS.in_words if MAX_BUCKETS.is_below(value) else None
+        return MAX_FEATURES.in_words if MAX_FEATURES.is_below(value) else None
 
 
 class LabelCounts(Encoder):

@@ -14,7 +14,7 @@ from fdgnn.encoders.counts import DEFAULT_FEATURES, LabelCounts
 from fdgnn.encoders.registry import register_encoder
 from fdgnn.encoders.wl_labels import Colors, sorted_rows
 from fdgnn.graphs import GraphBatch
-from fdgnn.limits import MAX_ROUNDS
+from fdgnn.limits import MAX_WL_ITERATIONS
 from fdgnn.parameters import Number, Rule
 from fdgnn.threads import over_chunks
 
@@ -83,7 +83,7 @@ class PairCounts(LabelCounts):
     kind = "pairs"
     rules: ClassVar[Mapping[str, Rule]] = {
         **LabelCounts.rules,
-        "max_distance": Number(0, whole=True, most=MAX_ROUNDS),
+        "max_distance": Number(0, whole=True, most=MAX_WL_ITERATIONS),
     }
 
     def features_of(self, graphs: GraphBatch, n_jobs: int | None = None) -> sp.csr_array:

@@ -28,7 +28,7 @@ from fdgnn.encoders.wl_labels import (
 from fdgnn.exceptions import ModelFileError
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.graph import Kind
-from fdgnn.limits import MAX_ROUNDS
+from fdgnn.limits import MAX_WL_ITERATIONS
 from fdgnn.parameters import Number, OneOf, Rule
 from fdgnn.records import cached_property
 
@@ -217,7 +217,7 @@ class WLCounts(LabelCounts):
     depth_parameter = "n_iterations"
     rules: ClassVar[Mapping[str, Rule]] = {
         **LabelCounts.rules,
-        "n_iterations": Number(0, whole=True, most=MAX_ROUNDS),
+        "n_iterations": Number(0, whole=True, most=MAX_WL_ITERATIONS),
         "histograms": OneOf(("auto", False, True)),
         "counts": OneOf(("unary", "sum", "presence")),
         "n_features": Buckets(optional=True),

@@ -216,7 +216,7 @@ class ArcReading:
             return bits
         if self.labeled:
             if graphs.arc_colors is None:
-                raise GraphError(_MISSING.format("the graphs have no labels on arcs"))
+                raise GraphError(_MISSING.format("the graphs have no labels on edges"))
             bits = graphs.arc_colors
         if self.weighted:
             if graphs.weights is None:
@@ -232,7 +232,7 @@ class ArcReading:
     def kind_error(self, kind: Kind) -> str | None:
         """Return what a graph of this kind lacks; None if nothing."""
         if self.labeled and kind.edge_labels is None:
-            return _MISSING.format("it has no labels on arcs")
+            return _MISSING.format("it has no labels on edges")
         if self.weighted and not kind.weighted:
             return _MISSING.format("it has no weights")
         return None

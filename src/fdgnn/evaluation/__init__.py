@@ -1,1 +1,1 @@
-"""Experiments: the paper's protocol and tables, resumable runs, rivals side by side."""
+"""Experiments: the paper's protocol and tables, resumable runs, baselines side by side."""

@@ -176,8 +176,8 @@ def _predicted(
             prediction, margin, flips = score, -abs(effect), False
         else:
             prediction = classes[winner : winner + 1].tolist()[0]
-            rival = np.delete(each, own).max() if wanted is None else each[wanted]
-            margin = score - float(rival)
+            strongest = np.delete(each, own).max() if wanted is None else each[wanted]
+            margin = score - float(strongest)
             flips = winner != own if wanted is None else winner == wanted
         smiles = changed.smiles and changed.smiles.text
         one = Counterfactual(edits[row].changes, changed, smiles, prediction, score, effect, flips)

@@ -138,7 +138,7 @@ def _neighbors(encoder: WLCounts, graph: GraphBatch, first: list[str], vertex: i
     ]
     if len(named) > _MOST_KINDS:
         named = [*named[: _MOST_KINDS - 1], f"{len(named) - _MOST_KINDS + 1} other kinds"]
-    return f"{'with arcs' if graph.directed else 'next to'} {listed(named)}"
+    return f"{'with edges' if graph.directed else 'next to'} {listed(named)}"
 
 
 @dataclass(frozen=True, eq=False)

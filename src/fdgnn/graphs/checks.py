@@ -200,16 +200,16 @@ def check_edge_list(edge_index: list[Any]) -> None:
 
 
 def arc_array(edge_index: Any) -> Ints:
-    """Read arcs as an array of signed integers, shape (2, n_arcs)."""
+    """Read arcs as an array of signed integers, shape (2, n_edges)."""
     arcs = as_array(edge_index, "the rows of edge_index")
     if arcs.size == 0:
         return np.empty((2, 0), dtype=np.int64)
     if arcs.ndim == 0:
         what = type(edge_index).__name__
-        raise GraphError(f"edge_index is a {what}, expected an array of shape (2, n_arcs)")
+        raise GraphError(f"edge_index is a {what}, expected an array of shape (2, n_edges)")
     if arcs.ndim != 2 or arcs.shape[0] != 2:
         raise GraphError(
-            f"edge_index has shape {arcs.shape}, expected (2, n_arcs); "
+            f"edge_index has shape {arcs.shape}, expected (2, n_edges); "
             "transpose a list of (source, target) pairs"
         )
     if arcs.dtype.kind == "i":
@@ -306,13 +306,13 @@ def check_within_graphs(arcs: Ints, offsets: Ints) -> None:
     n = int(offsets[-1])
     if arcs.size and (arcs.min() < 0 or arcs.max() >= n):
         bad = arcs.min() if arcs.min() < 0 else arcs.max()
-        raise GraphError(f"an arc names vertex {bad}, but the vertices are 0 to {n - 1}")
+        raise GraphError(f"an edge names vertex {bad}, but the vertices are 0 to {n - 1}")
     graph_of = np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))
     crossing = graph_of[arcs[0]] != graph_of[arcs[1]]
     if crossing.any():
         a = int(np.argmax(crossing))
         g, h = graph_of[arcs[:, a]].tolist()
-        raise GraphError(f"arc {a} leads from it into graph {h}; arcs must stay in one graph", g)
+        raise GraphError(f"edge {a} leads from it into graph {h}; edges must stay in one graph", g)
 
 
 # ---------------------------------------------------------------------- labels

@@ -196,7 +196,7 @@ class Kind(NamedTuple):
         elif self.n_features is not None:
             carried = f"{self.n_features} features per vertex"
         weights = "" if self.weighted else "out"
-        arcs = "" if self.edge_labels in (None, ANY) else f", with {self.edge_labels} arc labels"
+        arcs = "" if self.edge_labels in (None, ANY) else f", with {self.edge_labels} edge labels"
         direction = "" if self.directed else "un"
         columns = f", described by {', '.join(self.descriptors)}" if self.descriptors else ""
         columns += ", read from SMILES" * self.smiles
@@ -234,7 +234,7 @@ class Union(NamedTuple):
 
     def faults(self) -> Faults:
         """Find graphs with values that are not finite, or too large to be computed with."""
-        for what, values in (("a vertex feature", self.features), ("an arc weight", self.weights)):
+        for what, values in (("a vertex feature", self.features), ("an edge weight", self.weights)):
             if values is not None and MAX_NUMBER.is_below(largest_of(values)):
                 # The first of a row that is NaN, or else the largest.
                 extreme = values if values.ndim == 1 else np.abs(values).max(axis=1)
@@ -327,7 +327,7 @@ def read_part(graph: Graph, position: int) -> GraphPart:
         checks.check_shape(weights, (arcs.shape[1],), "weights")
     edge_labels = None
     if graph.edge_labels is not None:
-        edge_labels = checks.label_array(graph.edge_labels, "edge_labels", "arc", "weights")
+        edge_labels = checks.label_array(graph.edge_labels, "edge_labels", "edge", "weights")
         checks.check_shape(edge_labels, (arcs.shape[1],), "edge_labels")
     rows = features if labels is None else labels
     n = checks.n_vertices(graph.n_vertices, None if rows is None else len(rows), arcs)

@@ -336,7 +336,7 @@ def _check_both_ways(edge_index: Any, remedy: str) -> None:
     if lonely.any():
         u, v = arcs[:, np.argmax(lonely)]
         raise GraphError(
-            f"the arc ({u}, {v}) has no counterpart ({v}, {u}); "
+            f"the edge ({u}, {v}) has no counterpart ({v}, {u}); "
             f"pass `directed=True`, or make it undirected by {remedy}"
         )
 

@@ -245,7 +245,7 @@ def _too_bare(raws: Mapping[int, Any], schema: InputSchema) -> dict[int, str]:
     faults: dict[int, str] = {}
     most, left = MAX_BARE_VERTICES.value, MAX_BARE_TOTAL.value
     for i in sorted(counts, key=counts.__getitem__):
-        bare = f"it has {counts[i]} vertices without arcs, labels or features"
+        bare = f"it has {counts[i]} vertices without edges, labels or features"
         if counts[i] > most:
             faults[i] = f"{bare}; {MAX_BARE_VERTICES.in_words}"
         elif counts[i] > left:

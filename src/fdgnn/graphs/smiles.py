@@ -74,7 +74,7 @@ class SmilesColumn:
 
     @cached_property
     def computed(self) -> dict[str, Array]:
-        """What was computed of each molecule, by name."""
+        """Values of each molecule that have been computed, by name."""
         return {}
 
     def pharmacophores(self, graph_of_vertex: Array) -> npt.NDArray[np.uint8]:

@@ -304,7 +304,7 @@ def _check_weights(largest: float, degree: float) -> None:
     if MAX_NUMBER.is_below(largest):
         raise GraphError(
             f"k, the reservoir's degree, is {degree:g}, so that its recurrent weights would be "
-            f"{largest:g}; {MAX_NUMBER.in_words}; rescale the arcs' weights, or give `degree` "
+            f"{largest:g}; {MAX_NUMBER.in_words}; rescale the weights of edges, or give `degree` "
             "as a larger number"
         )
 
