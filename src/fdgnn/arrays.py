@@ -152,13 +152,12 @@ def read_arrays(path: Path, wanted: Callable[[str], bool] | None = None) -> dict
                 raise ValueError("its list of arrays is not complete")
             names = [name.removesuffix(".npy") for name in archive.namelist()]
             some = names if wanted is None else filter(wanted, names)
-            return {name: _array(archive.read(f"{name}.npy")) for name in some}
+            found = {}
+            for name in some:
+                content = io.BytesIO(archive.read(f"{name}.npy"))
+                found[name] = np.lib.format.read_array(content, allow_pickle=False)
+            return found
     except OSError as error:
         raise ValueError(error.strerror or str(error)) from error
     except Exception as error:  # damage shows as one of many
         raise ValueError(str(error) or type(error).__name__) from error
-
-
-def _array(content: bytes) -> Array:
-    found: Array = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
-    return found

@@ -23,25 +23,18 @@ SECONDS_TO_ANSWER = 10  # for a scheduler, and for its first worker
 def _bar(
     items: Iterable[T], total: int | None, what: str, done: int, size: Callable[[T], int]
 ) -> Iterator[T]:
+    from rich import progress as shown
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
 
     columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[pace]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
+        shown.TextColumn("{task.description}", markup=False),
+        shown.BarColumn(),
+        shown.MofNCompleteColumn(),
+        shown.TextColumn("{task.fields[pace]}"),
+        shown.TimeElapsedColumn(),
+        shown.TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    with shown.Progress(*columns, console=Console(stderr=True)) as progress:
         task = progress.add_task(what, total=total, completed=done, pace="")
         for item in items:
             speed = progress.tasks[0].speed
@@ -91,14 +84,11 @@ def duration(seconds: float) -> str:
     if seconds < 10:
         return f"{seconds:.2g} s"
     whole = round(seconds)
-    for unit, n, smaller, part in (
-        ("d", 86400, "h", 3600),
-        ("h", 3600, "min", 60),
-        ("min", 60, "s", 1),
-    ):
-        if whole >= n:
-            return f"{whole // n} {unit} {whole % n // part} {smaller}"
-    return f"{whole} s"
+    if whole >= 86400:
+        return f"{whole // 86400} d {whole % 86400 // 3600} h"
+    if whole >= 3600:
+        return f"{whole // 3600} h {whole % 3600 // 60} min"
+    return f"{whole // 60} min {whole % 60} s" if whole >= 60 else f"{whole} s"
 
 
 @dataclass(frozen=True)

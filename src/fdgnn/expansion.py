@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.linalg import lapack
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -27,18 +26,13 @@ _MOST_NORMS = 1_000
 def draw_projection(seed: np.random.SeedSequence, n_features: int, n_projections: int) -> Floats:
     """Draw W_phi (P, H): uniform in [-1, 1], then rescaled to unit spectral norm."""
     W_phi = unscaled_projection(seed, n_features, n_projections)
-    key = (_words(seed).tobytes(), n_features, n_projections)
+    key = (stream_words(seed, 0, Matrix.PROJECTION).tobytes(), n_features, n_projections)
     norm = _known_norms.get(key)
     if norm is None:
         if len(_known_norms) >= _MOST_NORMS:
             _known_norms.clear()
         norm = _known_norms[key] = projection_norm(W_phi)
     return W_phi / norm
-
-
-def _words(seed: np.random.SeedSequence) -> npt.NDArray[np.uint32]:
-    """Return the words with which the random stream of the projection begins."""
-    return stream_words(seed, 0, Matrix.PROJECTION)
 
 
 def unscaled_projection(
@@ -53,7 +47,7 @@ def unscaled_projection(
             f"weights; {MAX_PROJECTION.in_words}; use fewer units, or set `n_projections`"
         )
     W_phi = np.empty((n_projections, n_features))
-    draw_uniform(_words(seed), W_phi)
+    draw_uniform(stream_words(seed, 0, Matrix.PROJECTION), W_phi)
     return W_phi
 
 
@@ -149,12 +143,8 @@ class RandomExpansion(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         (n, n_features)
         """
         A = X @ self.projection_.T
-        return (w * _tanh_ratio(A)) @ self.projection_
-
-
-def _tanh_ratio(a: Floats) -> Floats:
-    """Return ``tanh(a) / a``, which near zero is 1 to all digits."""
-    return np.divide(np.tanh(a), a, out=np.ones_like(a), where=np.abs(a) > 1e-9)
+        ratio = np.divide(np.tanh(A), A, out=np.ones_like(A), where=np.abs(A) > 1e-9)
+        return (w * ratio) @ self.projection_
 
 
 def expanded(features: Features, expansion: RandomExpansion | None) -> Features:

@@ -72,12 +72,9 @@ class WorkerPool(ProcessPoolExecutor):
         `except` do. The worker would then wait forever for its next task.
         """
         end = time.monotonic() + _SECONDS_TO_CLEAN_UP
-        left = {process.sentinel: process for process in self._terminated or ()}
-        while left and (seconds := end - time.monotonic()) > 0:
-            for ended in wait_for(list(left), seconds):
-                del left[ended]  # type: ignore[arg-type]
-        for process in left.values():
-            process.kill()
+        for process in self._terminated or ():
+            if not wait_for([process.sentinel], max(0.0, end - time.monotonic())):
+                process.kill()
         super().shutdown(wait, cancel_futures=cancel_futures)
         if wait:  # else a worker may still be about to read it
             self._setup.close()
@@ -115,22 +112,17 @@ def end_for_certain(status: int) -> None:
 
     What it waits for may be a library, or the end of the interpreter.
     """
-    _thread.start_new_thread(_end_later, (status,))  # needs no lock that this thread may hold
 
+    def end_later() -> None:
+        import psutil
 
-def _end_later(status: int) -> None:
-    time.sleep(_SECONDS_TO_UNWIND)
-    _kill_children()
-    os._exit(status)
+        time.sleep(_SECONDS_TO_UNWIND)
+        for process in psutil.Process().children(recursive=True):  # also one just being launched
+            with suppress(psutil.Error):
+                process.kill()
+        os._exit(status)
 
-
-def _kill_children() -> None:
-    """Kill all processes that this one has started, also one that is just being launched."""
-    import psutil
-
-    for process in psutil.Process().children(recursive=True):
-        with suppress(psutil.Error):
-            process.kill()
+    _thread.start_new_thread(end_later, ())  # needs no lock that this thread may hold
 
 
 class _Setup:
@@ -183,23 +175,23 @@ def end_with_parent() -> None:
 
 def watch_parent() -> None:
     """Send SIGTERM to this worker process when its parent ends, and end it some seconds later."""
+
+    def watch() -> None:
+        parent = parent_process()
+        sentinel = getattr(parent, "sentinel", None)
+        if sentinel is not None:
+            wait_for([sentinel])
+        elif parent is not None:  # workers of loky have no sentinel
+            while os.getppid() == parent.pid:
+                time.sleep(_SECONDS_BETWEEN_CHECKS)
+        else:
+            return
+        os.kill(os.getpid(), signal.SIGTERM)  # which the main thread handles
+        time.sleep(_SECONDS_TO_CLEAN_UP)
+        os._exit(TERMINATED)
+
     # PR_SET_PDEATHSIG would not do: it follows the thread that started the worker.
-    threading.Thread(target=_watch_parent, daemon=True).start()
-
-
-def _watch_parent() -> None:
-    parent = parent_process()
-    sentinel = getattr(parent, "sentinel", None)
-    if sentinel is not None:
-        wait_for([sentinel])
-    elif parent is not None:  # workers of loky have no sentinel
-        while os.getppid() == parent.pid:
-            time.sleep(_SECONDS_BETWEEN_CHECKS)
-    else:
-        return
-    os.kill(os.getpid(), signal.SIGTERM)  # which the main thread handles
-    time.sleep(_SECONDS_TO_CLEAN_UP)
-    os._exit(TERMINATED)
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _end(*_: object) -> None:
