@@ -25,7 +25,6 @@ from fdgnn.exceptions import ClassImbalanceWarning
 from fdgnn.folds import balanced_folds
 from fdgnn.targets import (
     class_targets,
-    n_columns,
     number_targets,
     read_targets,
     targets_like,
@@ -82,10 +81,16 @@ def test_one_target_is_a_table_of_one_column():
     assert [each.name for each in flat.targets_] == [""]
 
 
-def test_one_list_has_no_columns():
-    assert n_columns([1, 2, 3]) is None
-    assert n_columns(np.zeros((3, 2))) == 2
-    assert n_columns({"a": [1], "b": [2]}) == 2
+def test_only_one_list_is_flat():
+    lists = CLASSES[:, 0].tolist(), CLASSES[:, 1].tolist()
+    assert class_targets(lists[0], GRAPHS).flat
+    for table in (
+        CLASSES[:, :2],
+        np.transpose(lists).tolist(),
+        dict(zip("ab", lists, strict=True)),
+    ):
+        found = class_targets(table, GRAPHS)
+        assert (found.flat, len(found.names)) == (False, 2)
 
 
 @pytest.mark.parametrize(

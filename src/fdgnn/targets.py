@@ -136,15 +136,13 @@ class Targets:
     @cached_property
     def each(self) -> tuple[Target, ...]:
         """The targets without their values."""
-        if self.classes is None:
-            return tuple(
-                Target(n, None, slice(t, t + 1), transform=self.transform)
-                for t, n in enumerate(self.names)
-            )
-        widths = [1 if len(classes) == 2 else len(classes) for classes in self.classes]
+        each = self.classes or [None] * len(self.names)
+        widths = [1 if own is None or len(own) == 2 else len(own) for own in each]
         ends = np.cumsum(widths).tolist()
-        parts = zip(self.names, self.classes, widths, ends, strict=True)
-        return tuple(Target(n, c, slice(end - w, end)) for n, c, w, end in parts)
+        return tuple(
+            Target(name, own, slice(end - width, end), transform=self.transform)
+            for name, own, width, end in zip(self.names, each, widths, ends, strict=True)
+        )
 
     @property
     def n_outputs(self) -> int:
@@ -198,22 +196,21 @@ class Targets:
 
     def weights(self, sample_weight: Any, class_weight: Any = None) -> Floats | None:
         """Return weights (n_graphs,); of several targets with class weights (n_graphs, q)."""
-        if len(self.names) == 1 and self.known.all():
-            y = None if class_weight is None else self.of_target(0)
-            return sample_weights(sample_weight, len(self), y, class_weight)
+        given = None if sample_weight is None else checked_weights(sample_weight, len(self))
         if class_weight is None:
-            return sample_weights(sample_weight, len(self))
-        given = sample_weights(sample_weight, len(self))
+            return given
+        own = np.ones(len(self)) if given is None else given
+        if len(self.names) == 1 and self.known.all():
+            return own * weights_of_classes(class_weight, self.of_target(0))
         weights = np.ones((len(self), self.n_outputs))
         for t, target in enumerate(self.each):
             known = self.known[:, t]
-            own = None if given is None else given[known]
             try:
-                found = sample_weights(own, int(known.sum()), self.of_target(t), class_weight)
+                of_graphs = checked_weights(own[known], int(known.sum()))
+                of_graphs = of_graphs * weights_of_classes(class_weight, self.of_target(t))
             except ValueError as error:
                 raise ValueError(f"target {target.name!r}: {error}") from None
-            assert found is not None
-            weights[known, target.columns] = found[:, None]
+            weights[known, target.columns] = of_graphs[:, None]
         return weights
 
 
@@ -245,7 +242,7 @@ def read_targets(
 
 def class_targets(y: Any, graphs: GraphBatch) -> Targets:
     """Read class labels; None or NaN are unknown ones of several columns, else an error."""
-    if n_columns(y) == 1 and not isinstance(y, Mapping):
+    if not isinstance(y, Mapping) and _given_array(y).shape[1:] == (1,):
         check_label_types(y)
         y = column_or_1d(y, warn=True)
     columns = _columns(y, graphs)
@@ -256,7 +253,6 @@ def class_targets(y: Any, graphs: GraphBatch) -> Targets:
 
 def number_targets(y: Any, graphs: GraphBatch) -> Targets:
     """Read numbers; None or NaN are unknown ones of several columns, else an error."""
-    n_columns(y)  # or else it has no shape
     columns = _columns(y, graphs)
     values = np.stack([column.numbers() for column in columns], axis=1)
     return Targets(tuple(column.name for column in columns), values, flat=columns[0].flat)
@@ -286,21 +282,6 @@ def targets_like(known: Sequence[Target], y: Any, graphs: GraphBatch) -> Targets
     return Targets(names, np.stack(found, axis=1).astype(np.int64), classes_of)
 
 
-def n_columns(y: Any) -> int | None:
-    """Return the number of columns of y, or None if it is one-dimensional."""
-    if isinstance(y, Targets):
-        return None if y.flat else len(y.names)
-    if isinstance(y, Mapping):
-        return len(y)
-    if hasattr(y, "columns"):  # a data frame
-        return len(y.columns)
-    try:
-        shape = np.shape(y)
-    except ValueError:
-        raise ValueError("y has rows of different lengths; give as many values per graph") from None
-    return shape[1] if len(shape) == 2 else None
-
-
 class _Column(NamedTuple):
     """The values of one target as the user gives them, and as an array with one for each graph.
 
@@ -322,20 +303,19 @@ class _Column(NamedTuple):
 
         Infinite numbers are errors.
         """
-        values, real = self.values, self.values.dtype.kind == "f"
-        if values.dtype.kind not in "fO":
+        values = self.values
+        if values.dtype.kind == "f":
+            known, wrong, what = ~np.isnan(values), np.isinf(values), "infinite"
+            if self.flat:
+                wrong, what = ~np.isfinite(values), "NaN or infinite"
+        elif values.dtype.kind == "O":
+            known = np.array([not is_unknown(value) for value in values.tolist()], dtype=bool)
+            wrong, what = ~known & self.flat, "missing"
+        else:
             return np.ones(len(values), dtype=bool)
-        bad = (
-            ~np.isfinite(values)
-            if real
-            else np.array([*map(is_unknown, values.tolist())], dtype=bool)
-        )
-        known, what = ~bad, "NaN or infinite" if real else "missing"
-        if not self.flat and real:
-            known, bad, what = ~np.isnan(values), np.isinf(values), "infinite"
-        if bad.any() and (self.flat or real):
-            where = f"y[{np.argmax(bad)}]"
-            where = where if self.flat else f"{self.who} of graph {np.argmax(bad)}"
+        if wrong.any():
+            g = int(np.argmax(wrong))
+            where = f"y[{g}]" if self.flat else f"{self.who} of graph {g}"
             raise ValueError(f"{where} is {what}; leave such graphs out")
         return known
 
@@ -393,15 +373,15 @@ def _columns(y: Any, graphs: GraphBatch) -> list[_Column]:
     """Return the targets in y, each with an entry for each graph."""
     if isinstance(y, Mapping) or hasattr(y, "columns"):
         keys = list(y) if isinstance(y, Mapping) else list(y.columns)
-        columns = [_Column(str(key), y[key], as_given(y[key]), False) for key in keys]
+        columns = [_Column(str(key), y[key], _given_array(y[key]), False) for key in keys]
     else:
-        table = as_given(y)
-        if table.ndim < 2:
-            columns = [_Column("", y, table, True)]
-        elif table.ndim > 2:
+        table = _given_array(y)
+        if table.ndim > 2:
             raise ValueError(
                 f"y has shape {table.shape}; expected (n_graphs,) or (n_graphs, n_targets)"
             )
+        if table.ndim < 2:
+            columns = [_Column("", y, table, True)]
         else:
             given = table.T if isinstance(y, np.ndarray) else zip(*y, strict=True)
             pairs = enumerate(zip(given, table.T, strict=True))
@@ -488,9 +468,12 @@ def _kind_of_label(label_type: type) -> str:
     return "text" if issubclass(label_type, str) else label_type.__qualname__
 
 
-def as_given(values: Any) -> Array:
+def _given_array(values: Any) -> Array:
     """Convert values to an array, of objects if text and NaN are mixed."""
-    found = np.asarray(values)
+    try:
+        found = np.asarray(values)
+    except ValueError:
+        raise ValueError("y has rows of different lengths; give as many values per graph") from None
     if found.dtype.kind != "U" or isinstance(values, np.ndarray):
         return found
     return np.asarray(values, dtype=object)
@@ -507,23 +490,10 @@ def first_text(y: Any) -> str | None:
     return None
 
 
-def sample_weights(
-    given: Any, n: int, y: Array | None = None, class_weight: Any = None
-) -> Floats | None:
-    """Return the weight of each sample, as scikit-learn takes it; None where all are 1.
-
-    Parameters
-    ----------
-    given : (n,) or None
-    n : int
-    y : (n,), optional
-        Class labels, for `class_weight`.
-    class_weight : "balanced", dict or None
-    """
-    if given is None and class_weight is None:
-        return None
+def checked_weights(given: Any, n: int) -> Floats:
+    """Return the weights of n samples as numbers, or raise ValueError."""
     try:
-        weights = np.ones(n) if given is None else np.array(given, dtype=np.float64)
+        weights = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError("sample_weight: expected one number for each graph") from None
     if weights.shape != (n,):
@@ -531,11 +501,14 @@ def sample_weights(
     if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
         raise ValueError("sample_weight: expected finite numbers, at least 0 and not all 0")
     _check_scale(weights, "sample_weight")
-    if class_weight is None:
-        return weights
-    classes, codes, counts = np.unique(np.asarray(y), return_inverse=True, return_counts=True)
+    return weights
+
+
+def weights_of_classes(class_weight: Any, y: Array) -> Floats:
+    """Return the weight of the class of each label in y, as scikit-learn takes `class_weight`."""
+    classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     if isinstance(class_weight, str) and class_weight == "balanced":
-        return np.asarray(weights * (len(codes) / (len(classes) * counts))[codes])
+        return np.asarray((len(codes) / (len(classes) * counts))[codes])
     if not isinstance(class_weight, Mapping):
         raise ValueError(
             f"class_weight={class_weight!r}: expected 'balanced', a dictionary or None"
@@ -547,7 +520,7 @@ def sample_weights(
     if not (np.isfinite(each).all() and (each > 0).all()):
         raise ValueError("class_weight: expected finite numbers above 0")
     _check_scale(each, "class_weight")
-    return np.asarray(weights * each[codes])
+    return each[codes]
 
 
 def _check_scale(weights: Floats, what: str) -> None:
