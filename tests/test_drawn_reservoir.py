@@ -96,11 +96,12 @@ def test_radii_and_schedules_are_computed_once(monkeypatch):
     assert calls.count("bind_program") == 3
 
 
-def test_layers_share_the_stacked_arrays():
+def test_layers_have_the_stacked_weights():
     reservoir = drawn(n_connections=2)
     assert reservoir.n_layers == len(reservoir.layers) == 3
     for i, layer in enumerate(reservoir.layers):
-        assert np.shares_memory(layer.recurrent.values, reservoir.weights.rec_values[i])
+        own = reservoir.weights.rec_values[i].ravel()
+        np.testing.assert_array_equal(layer.recurrent_weights.data, own)
         assert layer.input_weights.shape == (9, 9 if i else LABELS)
 
 

@@ -283,7 +283,7 @@ def test_base_models_have_different_names():
 def test_readouts_are_linear_where_a_kernel_matrix_does_not_fit(vertices, candidates, monkeypatch):
     few = base_models(kind_of(vertices), 1000, candidates)
     assert any(isinstance(b.readout, KernelRidge) for b in few)
-    for module in ("estimators.auto", "encoders.base"):
+    for module in ("estimators.auto", "estimators.models"):
         monkeypatch.setattr(f"fdgnn.{module}.fits_in_memory", lambda n: False)
     many = base_models(kind_of(vertices), 1000, candidates)
     assert many

@@ -948,6 +948,6 @@ def test_any_array_replaced_by_any_is_refused_or_a_model(content, tmp_path_facto
         return
     stored = model.estimators_[1].encoder.reservoir_.layers
     for layer in stored:
-        for wiring in (layer.inputs, layer.recurrent):
-            assert (wiring.sources >= 0).all()
-            assert (wiring.sources < wiring.n_sources).all()
+        for matrix in (layer.input_weights, layer.recurrent_weights):
+            assert (matrix.indices >= 0).all()
+            assert (matrix.indices < matrix.shape[1]).all()

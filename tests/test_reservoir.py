@@ -58,8 +58,8 @@ def test_vertices_with_unseen_labels_have_no_input(n_connections):
         make_random_graphs(30, n_labels=3, random_state=0),
         make_random_graphs(30, n_labels=5, random_state=1),
     )
-    config = ReservoirConfig(n_layers=2, n_units=8, n_connections=n_connections)
-    drawn = reservoir_for(known, config)
+    options = {"n_connections": n_connections, "handle_unknown": "error"}
+    drawn = reservoir_for(known, ReservoirConfig(n_layers=2, n_units=8, **options))
     with pytest.raises(UnknownLabelError):
         embed(new, drawn)
     blank = replace(drawn, blank_unknown=True)

@@ -243,14 +243,19 @@ def test_graphs_without_labels_are_told_apart_by_structure():
 def test_triangles_and_neighbors_are_counted_right():
     import networkx as nx
 
-    from fdgnn.encoders.wl_labels import _extremes, _triangles, degrees
+    from fdgnn.encoders.wl_labels import _extremes, degrees, structure_numbers
+    from fdgnn.kernels import count_triangles
 
     made = [nx.gnp_random_graph(12, 0.4, seed=s) for s in range(10)]
     for network in made[::2]:
         network.add_edge(3, 3)  # a loop is no part of a triangle
     batch = as_batch(made)
     wanted = np.concatenate([list(nx.triangles(_without_loops(n)).values()) for n in made])
-    np.testing.assert_array_equal(_triangles(batch, None), wanted)
+    triangles = np.zeros(batch.n_vertices, dtype=np.int64)
+    arcs = batch.vertex_offsets, batch.indptr, batch.neighbors
+    count_triangles(0, len(batch), *arcs, triangles)
+    np.testing.assert_array_equal(triangles, wanted)
+    np.testing.assert_array_equal(structure_numbers(batch)["triangles"], log_bins(wanted))
     smallest, largest = _extremes(batch, degrees(batch))
     dense = batch.adjacency().toarray() > 0
     degree = dense.sum(axis=1)

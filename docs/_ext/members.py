@@ -18,7 +18,7 @@ PLUMBING = (
     "check_parameters", "counted", "depth_parameter", "draw", "encode", "expanded_size", "facts",
     "features_of",
     "intervals_of", "learn_from_held_out", "_mean_score", "members", "n_counted",
-    "network_features", "no_features", "penalties", "recipe", "relative_penalty", "restore",
+    "network_features", "penalties", "recipe", "relative_penalty", "restore",
     "sets_of", "share_out_scores", "shared_out", "split", "set_seed",
 )  # fmt: skip
 

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -52,16 +52,6 @@ def all_new(distances: Floats | None) -> list[int]:
     return [] if distances is None else np.flatnonzero(distances >= ALL_NEW).tolist()
 
 
-class NoveltyMeasure(Protocol):
-    """A measure of the novelty of graphs."""
-
-    def of(self, encoder: Encoder, graphs: GraphBatch, X: Features) -> Floats:
-        """Return the novelty (n,) of graphs with these features."""
-
-    def in_words(self, value: float, limit: float) -> str:
-        """Return why a graph is out of domain."""
-
-
 @dataclass(frozen=True, eq=False)
 class SeenFeatures:
     """Which columns of counts any training graph has, as bits of words of 64."""
@@ -80,8 +70,14 @@ class SeenFeatures:
     def fit_chunks(cls, counts: Chunks) -> tuple[SeenFeatures, Floats]:
         """Keep what counts in chunks have, and return the novelty of each row, as `fit` does."""
         often = counts.column_sums[0]  # a column that one graph has once is in no other
-        own = counts.gather(partial(_share_alone, often == 1))
-        return cls.of_columns(np.flatnonzero(often), len(often)), np.concatenate(own)
+        alone = often == 1
+
+        def share(rows: SparseRows) -> Floats:
+            matrix = rows.matrix(len(alone))
+            return _share(matrix, alone[matrix.indices])
+
+        own = np.concatenate(counts.gather(share))
+        return cls.of_columns(np.flatnonzero(often), len(often)), own
 
     @classmethod
     def of_columns(cls, columns: npt.NDArray[np.integer], n_columns: int) -> SeenFeatures:
@@ -130,7 +126,7 @@ class Leverage:
         if info:
             raise np.linalg.LinAlgError("the features of the training graphs are too large")
         found = cls(len(X), mean, factor)
-        return found, _lengths(factor, Z, len(X))
+        return found, found.lengths(X)
 
     def of(self, encoder: Encoder, graphs: GraphBatch, X: Features) -> Floats:
         """Return the leverage that graphs would have, (n,)."""
@@ -140,7 +136,8 @@ class Leverage:
 
     def lengths(self, X: Floats) -> Floats:
         """Return l(x) of features (n, H)."""
-        return _lengths(self.factor, X - self.mean, self.n_graphs)
+        Z, _ = lapack.dtrtrs(self.factor, (X - self.mean).T, lower=True)
+        return np.asarray(1.0 / self.n_graphs + (Z**2).sum(axis=0))
 
     def in_words(self, value: float, limit: float) -> str:
         """Return why a graph is out of domain."""
@@ -148,6 +145,9 @@ class Leverage:
             f"its features are far from those of the training graphs: leverage {value:.2g}, of "
             f"{_percent(USUAL)} of the training graphs at most {limit:.2g}"
         )
+
+
+Measure = SeenFeatures | Leverage
 
 
 class Novelty:
@@ -165,60 +165,64 @@ class Novelty:
         The novelty beyond which a graph is out of domain.
     """
 
-    def __init__(self, estimator: int, learn: Callable[[], _Learned]) -> None:
+    def __init__(self, estimator: int, learn: Callable[[], tuple[Measure, Floats]]) -> None:
         self.estimator, self._learn = estimator, learn
 
     @classmethod
-    def known(cls, estimator: int, measure: NoveltyMeasure, limit: float) -> Novelty:
+    def known(cls, estimator: int, measure: Measure, limit: float) -> Novelty:
         """Return the novelty of a measure, and the limit that goes with it."""
-        return cls(estimator, lambda: _Learned(measure, limit))
+        found = cls(estimator, lambda: (measure, np.empty(0)))
+        found.learned = measure, limit, None
+        return found
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         return Novelty.known, (self.estimator, self.measure, self.limit)
 
     @property
-    def measure(self) -> NoveltyMeasure:
+    def measure(self) -> Measure:
         """The measure of novelty."""
-        return self._learned.measure
+        return self.learned[0]
 
     @property
     def limit(self) -> float:
-        """The novelty beyond which a graph is out of domain."""
-        return self._learned.limit
+        """The novelty beyond which a graph is out of domain; the maximum of few graphs."""
+        return self.learned[1]
 
     @property
     def of_training(self) -> Floats | None:
         """Distance of each training graph from the others (n,); None for a loaded model."""
-        return self._learned.of_training
+        return self.learned[2]
 
     @cached_property
-    def _learned(self) -> _Learned:
+    def learned(self) -> tuple[Measure, float, Floats | None]:
+        """The measure, the limit, and the distance of each training graph from the others."""
         with one_blas_thread():
-            found = self._learn()
-        self._learn = lambda: found  # features are not kept any longer
-        return found
+            measure, own = self._learn()
+        self._learn = lambda: (measure, own)  # features are not kept any longer
+        rank = min(ceil((len(own) + 1) * USUAL), len(own))
+        return measure, float(np.sort(own)[rank - 1]), own
 
     @classmethod
     def fit(
         cls, number: int, encoder: Encoder, X: Features | Chunks, graphs: GraphBatch
     ) -> Novelty | None:
         """Compare training graphs, whose features are X, with each other; None where it cannot."""
-        counting = encoder.n_counted is not None
+        few = False
+        learn: Any = None
         if isinstance(X, Chunks):
-            if not counting:
-                return None
-            learned = _compared(*SeenFeatures.fit_chunks(X))
-            return cls(number, lambda: learned)
-        kind: Any = SeenFeatures if counting else Leverage
-        if counting:
-            X = encoder.counted(graphs, X)
-        elif sp.issparse(X) or X.shape[1] > MOST_FEATURES:
+            if encoder.n_counted is not None:
+                learn = partial(SeenFeatures.fit_chunks, X)
+        elif encoder.n_counted is not None:
+            counts = encoder.counted(graphs, X)
+            few, learn = counts.size <= MOST_KEPT, partial(SeenFeatures.fit, counts)
+        elif not sp.issparse(X) and X.shape[1] <= MOST_FEATURES:
+            few, learn = X.size <= MOST_KEPT, partial(Leverage.fit, X)
+        if learn is None:
             return None
-        if X.size <= MOST_KEPT:
-            return cls(number, lambda: _compared(*kind.fit(X)))
-        with one_blas_thread():
-            learned = _compared(*kind.fit(X))
-        return cls(number, lambda: learned)
+        found = cls(number, learn)
+        if not few:
+            _ = found.learned  # now, so that features are not kept
+        return found
 
     def of(self, encoder: Encoder, graphs: GraphBatch, encoding: Encoding) -> Floats:
         """Return the novelty of checked graphs, (n,), by the encoder of `estimator`."""
@@ -228,30 +232,6 @@ class Novelty:
         """Return the positions of graphs that are out of domain, and why."""
         beyond = np.flatnonzero((values > self.limit) | (values >= ALL_NEW))
         return {int(g): self.measure.in_words(float(values[g]), self.limit) for g in beyond}
-
-
-class _Learned(NamedTuple):
-    """A measure, its limit, and the novelty of the training graphs."""
-
-    measure: NoveltyMeasure
-    limit: float
-    of_training: Floats | None = None
-
-
-def _compared(measure: NoveltyMeasure, own: Floats) -> _Learned:
-    return _Learned(measure, _limit(own), own)
-
-
-def _lengths(factor: Floats, centered: Floats, n_graphs: int) -> Floats:
-    """Return l(x) of features (n, H) less their mean in training."""
-    Z, _ = lapack.dtrtrs(factor, centered.T, lower=True)
-    return np.asarray(1.0 / n_graphs + (Z**2).sum(axis=0))
-
-
-def _limit(own: Floats) -> float:
-    """Return the limit that most training graphs do not exceed; the maximum of few graphs."""
-    rank = min(ceil((len(own) + 1) * USUAL), len(own))
-    return float(np.sort(own)[rank - 1])
 
 
 def _percent(share: float) -> str:
@@ -270,9 +250,3 @@ def _share(counts: sp.csr_array, chosen: npt.NDArray[np.bool_]) -> Floats:
     part = np.bincount(row, counts.data * chosen, n)
     whole = np.bincount(row, counts.data, n)
     return np.asarray(part / np.where(whole > 0, whole, 1.0))
-
-
-def _share_alone(alone: npt.NDArray[np.bool_], rows: SparseRows) -> Floats:
-    """Return the share of each row's counts in columns that no other row has."""
-    matrix = rows.matrix(len(alone))
-    return _share(matrix, alone[matrix.indices])

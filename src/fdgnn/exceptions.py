@@ -150,7 +150,7 @@ class UnusedDataWarning(FDGNNWarning):
     """Graphs carry something that is not read."""
 
 
-_LIBRARIES = ("fdgnn.", "sklearn.", "joblib.")
+_LIBRARIES = ("fdgnn.", "sklearn.", "joblib.", "contextlib")
 
 
 def frames_of_libraries() -> int:

@@ -16,7 +16,7 @@ without kernels has the first condition alone. Intervals are as wide as the diff
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,7 +24,6 @@ import numpy as np
 
 from fdgnn.arrays import Array, Features, Floats, Ints
 from fdgnn.fitting import FittedModel
-from fdgnn.graphs import GraphBatch
 from fdgnn.linear import KernelReadout
 from fdgnn.targets import Targets, transformed_back
 
@@ -57,16 +56,6 @@ class Neighbors:
     ids: Array | None = None
     smiles: Array | None = None
 
-    @classmethod
-    def together(cls, parts: Sequence[Neighbors]) -> Neighbors:
-        """Return the neighbors of all graphs, given those of some after the other."""
-        found = {
-            name: None if getattr(parts[0], name) is None
-            else np.concatenate([getattr(part, name) for part in parts])
-            for name in ("positions", "similarities", "targets", "ids", "smiles")
-        }  # fmt: skip
-        return cls(**found)  # type: ignore[arg-type]
-
     def without(self, graphs: Sequence[int]) -> Neighbors:
         """Remove the neighbors of some graphs."""
         rows = list(graphs)
@@ -95,11 +84,6 @@ class TrainingGraphs:
     ids: Array | None = None
     smiles: Array | None = None
 
-    @classmethod
-    def of(cls, targets: Targets, graphs: GraphBatch) -> TrainingGraphs:
-        """Keep the targets of graphs, and the SMILES of molecules."""
-        return cls(targets, smiles=None if graphs.smiles is None else graphs.smiles.texts)
-
     def __len__(self) -> int:
         return len(self.targets)
 
@@ -120,27 +104,24 @@ class TrainingGraphs:
         errors = None if self.errors is None else self.errors[:, [target]]
         return replace(self, targets=targets, errors=errors)
 
-    def neighbors(self, similarities: Floats, k: int) -> Neighbors:
-        """Return the nearest of graphs with these similarities (m, n)."""
-        positions, values = nearest(similarities, min(k, len(self)))
-        found = self._labels()[positions]
+    def neighbors(self, similarities: Iterable[Floats], k: int) -> Neighbors:
+        """Return the nearest of graphs with these similarities (m, n), in blocks of graphs."""
+        found = [nearest(some, min(k, len(self))) for some in similarities]
+        positions, values = (np.concatenate(each) for each in zip(*found, strict=True))
         ids, smiles = (None if x is None else x[positions] for x in (self.ids, self.smiles))
-        return Neighbors(positions, values, found, ids, smiles)
+        return Neighbors(positions, values, self._labels()[positions], ids, smiles)
 
     def _labels(self) -> Array:
         """Return the targets as they were given, (n,) or (n, n_targets)."""
-        classes = self.targets.classes
-        values: Array
-        if classes is None:
-            values = transformed_back(self.targets.values, self.targets.transform)
+        own = self.targets
+        if own.classes is None:
+            values: Array = transformed_back(own.values, own.transform)
         else:
-            columns = []
-            for codes, own in zip(self.targets.values.T, classes, strict=True):
-                labels = own[np.maximum(codes, 0)].astype(object)
-                labels[codes < 0] = None
-                columns.append(labels)
-            values = np.stack(columns, axis=1)
-        return values[:, 0] if self.targets.flat else values
+            values = np.empty(own.values.shape, dtype=object)
+            for t, classes in enumerate(own.classes):
+                values[:, t] = classes[np.maximum(own.values[:, t], 0)].astype(object)
+            values[own.values < 0] = None
+        return values[:, 0] if own.flat else values
 
 
 def kernel_models(models: Sequence[FittedModel]) -> list[int]:

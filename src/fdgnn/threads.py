@@ -10,18 +10,16 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache, wraps
+from functools import cache
 from itertools import pairwise
 from threading import Lock, get_ident
-from typing import Any, TypeVar
+from typing import Any
 
 import joblib
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from fdgnn.arrays import Array
-
-Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def n_threads(n_jobs: int | None) -> int:
@@ -87,7 +85,7 @@ _usual: list[int] = []  # threads of each library outside of all contexts
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Hold BLAS to one thread.
+    """Hold BLAS to one thread, in a ``with`` block or, as a decorator, during each call.
 
     OpenBLAS has one number of threads for the whole process: the last context of any thread that
     closes restores what was there before the first.
@@ -106,17 +104,6 @@ def one_blas_thread() -> Iterator[None]:
             _holders.remove(get_ident())
             if not _holders:
                 _set_blas_threads()
-
-
-def with_one_blas_thread(method: Method) -> Method:
-    """Run a function or method in `one_blas_thread`."""
-
-    @wraps(method)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        with one_blas_thread():
-            return method(*args, **kwargs)
-
-    return run  # type: ignore[return-value]
 
 
 def _set_blas_threads() -> None:

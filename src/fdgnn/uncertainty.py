@@ -97,12 +97,6 @@ class ConformalScores:
         """Keep scores, sorted; those that are not known (NaN) are left out."""
         return cls(tuple(np.sort(scores[~np.isnan(scores)]) for scores in groups))
 
-    @classmethod
-    def of_classes(cls, outputs: Floats, slope: float, codes: Array) -> ConformalScores:
-        """Score held-out outputs (n, q) of graphs of the classes `codes` (n,)."""
-        wrong = 1.0 - probabilities(outputs, slope)
-        return cls.of([wrong[codes == c, c] for c in range(wrong.shape[1])])
-
     def limit(self, coverage: float) -> float:
         """Return q for all groups together."""
         return _limit(np.sort(np.concatenate(self.groups)), coverage)
@@ -213,20 +207,17 @@ class FittedTarget(Target):
         """
         found = self
         if self.classes is None:
-            scores = ConformalScores.of([np.abs(outputs[:, 0] - values)])
-            return replace(self, scores=scores) if uncertainty else self
+            errors = np.abs(outputs[:, 0] - values)
+            return replace(self, scores=ConformalScores.of([errors])) if uncertainty else self
         if uncertainty:
             slope = fit_slope(outputs, values)
-            scores = ConformalScores.of_classes(outputs, slope, values)
-            found = replace(found, slope=slope, scores=scores)
+            wrong = 1.0 - probabilities(outputs, slope)
+            groups = [wrong[values == c, c] for c in range(wrong.shape[1])]
+            found = replace(found, slope=slope, scores=ConformalScores.of(groups))
         if threshold is not None:
             cut = best_threshold(outputs, values, threshold, weights)
             found = replace(found, threshold=cut)
         return found
-
-    def weighted(self, weights: Floats, scores: Floats) -> Self:
-        """Return the target with a difficulty, and the errors (n,) divided by it as scores."""
-        return replace(self, difficulty=weights, scores=ConformalScores.of([scores]))
 
     def predict(self, outputs: Floats) -> Array:
         """Return the predicted classes or numbers (n_graphs,); None or NaN for outputs NaN."""

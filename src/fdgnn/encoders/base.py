@@ -15,7 +15,7 @@ An encoder without depths whose features are sums over vertices only has to give
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, NoReturn, Protocol, Self, cast
@@ -40,7 +40,6 @@ from fdgnn.exceptions import (
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.graphs.graph import Kind
-from fdgnn.linear import KernelRidge, Ridge, fits_in_memory
 from fdgnn.parameters import LARGEST_WHOLE, Jobs, Rule, check_parameters
 from fdgnn.records import Record, cached_property
 from fdgnn.schema import InputSchema
@@ -55,12 +54,6 @@ def unknown_labels_in_words(graphs: GraphBatch, vocabulary: Sequence[Any] | None
     """Return messages about graphs with a vertex label outside the vocabulary, by position."""
     new = graphs.new_labels(vocabulary)
     return {g: f"vertex label {label} was not seen during fit" for g, label in new.items()}
-
-
-def unknown_edges_in_words(graphs: GraphBatch, vocabulary: Sequence[Any] | None) -> dict[int, str]:
-    """Return messages about graphs with an edge label outside the vocabulary, by position."""
-    new = graphs.new_edge_labels(vocabulary)
-    return {g: f"edge label {label} was not seen during fit" for g, label in new.items()}
 
 
 def warn_unknown_labels(n_unknown: int, n_graphs: int) -> None:
@@ -104,10 +97,10 @@ class GraphKind(Record, frozen=True, kw_only=True):
             n_label_columns=0 if graphs.schema is None else len(graphs.schema.label_columns),
         )
 
-    def check(self, graphs: GraphBatch, remedy: str = "") -> None:
+    def check(self, graphs: GraphBatch, remedy: Callable[[], str] = str) -> None:
         """Raise GraphError if graphs are of another kind; other vertex labels are no other kind.
 
-        `remedy` is added to what is said of vertices that carry something else.
+        `remedy` returns what is added to a message about vertices that carry something else.
         """
         if len(graphs) == 0:
             return
@@ -115,21 +108,23 @@ class GraphKind(Record, frozen=True, kw_only=True):
         if found is not None:
             raise GraphError(found)
 
-    def mismatch(self, kind: Kind, remedy: str = "") -> str | None:
+    def mismatch(self, kind: Kind, remedy: Callable[[], str] = str) -> str | None:
         """Return why a single graph is of another kind; None if it is of this one."""
         n = kind.n_features
         vertices: Any = "labels" if kind.labels else "nothing" if n is None else "features"
         own = GraphKind(directed=kind.directed, vertices=vertices, n_inputs=1 if n is None else n)
         return self._difference(own, "it is", "it has", remedy)
 
-    def _difference(self, other: GraphKind, are: str, have: str, remedy: str) -> str | None:
+    def _difference(
+        self, other: GraphKind, are: str, have: str, remedy: Callable[[], str]
+    ) -> str | None:
         but = "but the model was fitted on"
         if other.directed != self.directed:
             pair = ("undirected", "directed")
             return f"{are} {pair[other.directed]}, {but} {pair[self.directed]} graphs"
         if other.vertices != self.vertices:
             found, own = _VERTEX_INPUT[other.vertices], _VERTEX_INPUT[self.vertices]
-            return f"{have} {found}, {but} graphs with {own}{remedy}"
+            return f"{have} {found}, {but} graphs with {own}{remedy()}"
         if self.vertices == "features" and other.n_inputs != self.n_inputs:
             return f"{have} {other.n_inputs} features per vertex, {but} {self.n_inputs}"
         return None
@@ -278,12 +273,6 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return the default search space: lists or SciPy distributions by parameter."""
         return {}
 
-    def default_readout(self, n_graphs: int, *, linear: bool = False) -> Ridge | KernelRidge:
-        """Return the unfitted default readout for a number of graphs."""
-        if self.prefers_rbf and not linear and fits_in_memory(n_graphs):
-            return KernelRidge()
-        return Ridge()
-
     @property
     def shown_name(self) -> str:
         """The name of the encoder in messages."""
@@ -312,15 +301,12 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self._summed(graphs).features
 
     def encode(
-        self,
-        graphs: GraphBatch,
-        depths: Sequence[int] | None = None,
-        n_jobs: int | None = None,
+        self, graphs: GraphBatch, depths: Sequence[int] | None = None, n_jobs: int | None = None
     ) -> Encoding:
-        """Encode checked graphs for each depth; without depths, by the parameters."""
-        if depths is not None and self.depth_parameter is not None:
+        """Encode checked graphs, for each depth if there are a `depth_parameter` and depths."""
+        if depths is not None:
             raise NotImplementedError(f"{type(self).__name__} has depths, but no encode of its own")
-        return Encoding([self.features_of(graphs, n_jobs)] * (1 if depths is None else len(depths)))
+        return Encoding([self.features_of(graphs, n_jobs)])
 
     @classmethod
     def encode_each(
@@ -433,7 +419,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Fit the encoder to checked graphs, with this seed."""
         if len(graphs) == 0:
             raise GraphError("no graphs: there is nothing to fit to")
-        self.set_seed(seed)
+        self.seed_ = seed
         self.input_schema_ = graphs.schema
         self.graph_kind_ = GraphKind.of(graphs)
         self._draw(graphs, seed)
@@ -451,7 +437,8 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Encode graphs: (n_graphs, n_features)."""
         graphs = self._check_graphs(X)
         if len(graphs) == 0:
-            return self.no_features()
+            shape = (0, self.n_features_out or 0)
+            return sp.csr_array(shape, dtype=np.float64) if self.sparse else np.empty(shape)
         encoding = self.encode(graphs, n_jobs=self.n_jobs)
         check_features(encoding.features[0], len(graphs), self)
         warn_unknown_labels(len(self.unknown_labels(graphs)), len(graphs))
@@ -467,11 +454,6 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         graphs = as_batch(X, like=self)
         self.graph_kind_.check(graphs)
         return graphs
-
-    def no_features(self) -> Features:
-        """Return the features of an empty batch, (0, n_features)."""
-        shape = (0, self.n_features_out or 0)
-        return sp.csr_array(shape, dtype=np.float64) if self.sparse else np.empty(shape)
 
     def expanded_size(self, n_features: int, n_projections: int | None) -> int:
         """Return the number of random features: as given, or by the encoder's factor."""
@@ -539,10 +521,10 @@ def encode_each(
     return found
 
 
-_REMEDY = "lower `effective_spectral_radius` or raise `max_iter` to let them settle"
+OF_RESERVOIRS = "lower `effective_spectral_radius` or raise `max_iter` to let them settle"
 
 
-def warn_unconverged(convergences: Sequence[Convergence], remedy: str = _REMEDY) -> None:
+def warn_unconverged(convergences: Sequence[Convergence], remedy: str = OF_RESERVOIRS) -> None:
     """Warn the user's own code if the states of some graphs did not converge.
 
     `remedy` is advice if the user has not set the reservoir's parameters.
@@ -551,16 +533,14 @@ def warn_unconverged(convergences: Sequence[Convergence], remedy: str = _REMEDY)
     if not any(np.count_nonzero(s.residual >= tol) for s in convergences):  # most often
         return
     residual = np.concatenate([s.residual for s in convergences]).max(axis=0)
-    n_moving = int((residual >= tol).sum())
-    if n_moving:
-        warnings.warn(
-            f"{n_moving} of {len(residual)} graphs did not converge to tol={tol:g} within "
-            f"max_iter={max_iter} iterations; the largest last change is {residual.max():.3g}, in "
-            f"graph {int(residual.argmax())}. Their last states are used, as in the paper; "
-            f"{remedy}",
-            ConvergenceWarning,
-            stacklevel=frames_of_libraries(),
-        )
+    warnings.warn(
+        f"{(residual >= tol).sum()} of {len(residual)} graphs did not converge to tol={tol:g} "
+        f"within max_iter={max_iter} iterations; the largest last change is "
+        f"{residual.max():.3g}, in graph {residual.argmax()}. Their last states are used, as in "
+        f"the paper; {remedy}",
+        ConvergenceWarning,
+        stacklevel=frames_of_libraries(),
+    )
 
 
 class TransformerEncoder(Encoder):
@@ -620,11 +600,3 @@ class TransformerEncoder(Encoder):
             f"a {self.shown_name} cannot be saved, because model files hold no code; derive it "
             "from fdgnn.encoders.Encoder with `facts`, `arrays` and `restore`, and register it"
         )
-
-    def arrays(self) -> dict[str, Array]:
-        """Return an empty dict; `facts` raises the error."""
-        return {}
-
-    def restore(self, facts: Any, arrays: Mapping[str, Array], graph_kind: Any) -> None:
-        """Raise ModelFileError: no file has such an encoder."""
-        raise ModelFileError("a file cannot have a transformer as encoder")

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from fdgnn.arrays import Array, looked_up
 from fdgnn.encoders import wl_labels as channels
 from fdgnn.encoders.base import HANDLE_UNKNOWN, Encoder, GraphKind, unknown_labels_in_words
+from fdgnn.encoders.registry import take
 from fdgnn.encoders.wl_labels import Colors
 from fdgnn.exceptions import GraphError, ModelFileError
 from fdgnn.graphs import GraphBatch
@@ -94,7 +95,9 @@ class LabelCounts(Encoder):
             assert graphs.features is not None
             self.feature_edges_ = channels.quantile_edges(graphs.features, self.n_bins)
             bins = channels.bins_of(graphs.features, self.feature_edges_)
-            self.joint_ = channels.few_rows(channels.coarse_bins(bins, self.feature_edges_))
+            rows = channels.coarse_bins(bins, self.feature_edges_)
+            most = max(channels.COARSE, channels.SMALL_VOCABULARY * len(rows))
+            self.joint_ = len(np.unique(rows, axis=0)) <= most  # so few that each can be a label
 
     @property
     def _first(self) -> str:
@@ -199,11 +202,10 @@ class LabelCounts(Encoder):
         if self._first == "features":
             # Edges are infinite after the last real one of a feature.
             shape = (graph_kind.n_inputs, self.n_bins - 1)
-            edges, counts = arrays.pop("feature_edges", None), arrays.pop("feature_counts", None)
-            if edges is None or edges.dtype != np.float64 or edges.shape != shape:
+            edges = take(arrays, "feature_edges", 2)
+            counts = take(arrays, "feature_counts", 1, np.int32)
+            if edges.shape != shape or counts.shape != shape[:1]:
                 raise ModelFileError(f"its counts need edges of bins of the shape {shape}")
-            if counts is None or counts.dtype != np.int32 or counts.shape != shape[:1]:
-                raise ModelFileError("its counts need the number of edges of each feature")
             if (counts < 0).any() or (counts > shape[1]).any():
                 raise ModelFileError("its counts have more edges of bins than there are")
             found = np.where(np.arange(shape[1]) < counts[:, None], edges, np.inf)

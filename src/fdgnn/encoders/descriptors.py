@@ -168,19 +168,22 @@ class DescriptorBlock:
     def unknown_labels(self, graphs: GraphBatch) -> dict[int, str]:
         """Return positions of graphs with values such as no training graph has, with words."""
         found: dict[int, str] = {}
-        for column in reversed(self.columns):
-            values = _values(graphs, column.name)
-            found |= {} if values is None else column.unknown_labels(values)
+        for column, values in reversed(self._with_values(graphs)):
+            found |= column.unknown_labels(values)
         return found
 
     def outside(self, graphs: GraphBatch) -> dict[int, str]:
         """Return graphs with numbers outside the range of the training graphs."""
         found: dict[int, str] = {}
-        for column in self.columns:
-            values = _values(graphs, column.name)
-            for g, words in ({} if values is None else column.outside(values)).items():
+        for column, values in self._with_values(graphs):
+            for g, words in column.outside(values).items():
                 found[g] = f"{found[g]}; {words}" if g in found else words
         return found
+
+    def _with_values(self, graphs: GraphBatch) -> list[tuple[DescriptorColumn, Array]]:
+        """Return the columns that graphs have, with their values."""
+        pairs = [(column, _values(graphs, column.name)) for column in self.columns]
+        return [(column, values) for column, values in pairs if values is not None]
 
     def features(self, graphs: GraphBatch) -> Floats:
         """Return the features (n_graphs, n_features) of checked graphs."""

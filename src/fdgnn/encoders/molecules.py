@@ -15,12 +15,7 @@ from fdgnn.encoders.registry import register_encoder, take
 from fdgnn.exceptions import GraphError, ModelFileError
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.graph import Kind
-from fdgnn.graphs.smiles import (
-    DESCRIPTOR_SETS,
-    NOT_MOLECULES,
-    DescriptorSet,
-    descriptor_names,
-)
+from fdgnn.graphs.smiles import DESCRIPTOR_SETS, NOT_MOLECULES, DescriptorSet, descriptor_names
 from fdgnn.parameters import OneOf, Rule
 
 _QUANTILES = 65  # of the training molecules that are kept of each descriptor

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import cache
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, NoReturn, TypeVar
 
 import msgspec
@@ -97,25 +97,16 @@ class EncoderRecord(Record, frozen=True, kw_only=True):
 
 def describe_encoder(encoder: Encoder) -> EncoderRecord:
     """Describe a fitted encoder, without its arrays."""
-    facts = as_plain(encoder.facts())
     for _, each in encoder.named_encoders:
         _check_random_state(each)
-    return EncoderRecord(
-        kind=_registered_kind(encoder), parameters=_own_parameters(encoder), facts=facts
-    )
+    return _record(encoder, as_plain(encoder.facts()))
 
 
 def describe_template(encoder: Encoder) -> EncoderRecord:
     """Describe an encoder that is a parameter, and so not fitted."""
     _check_random_state(encoder)
-    inner = [(name, describe_template(each)) for name, each in encoder.named_encoders]
-    return EncoderRecord(
-        kind=_registered_kind(encoder),
-        parameters=_own_parameters(encoder),
-        facts={
-            name: [(k, as_plain(each)) for k, each in inner] for name in encoder.encoder_parameters
-        },
-    )
+    inner = [(k, as_plain(describe_template(each))) for k, each in encoder.named_encoders]
+    return _record(encoder, dict.fromkeys(encoder.encoder_parameters, inner))
 
 
 def _check_random_state(encoder: Encoder) -> None:
@@ -127,18 +118,13 @@ def _check_random_state(encoder: Encoder) -> None:
         )
 
 
-def _registered_kind(encoder: Encoder) -> str:
-    kind: str | None = getattr(encoder, "kind", None)
-    try:
-        known = encoder_class(kind or "")
-    except ValueError:
-        known = None
-    if kind is None or known is not type(encoder):
+def _record(encoder: Encoder, facts: dict[str, Any]) -> EncoderRecord:
+    if _ENCODERS.get(getattr(encoder, "kind", "")) is not type(encoder):
         refuse(
             f"the encoder {type(encoder).__name__} is not registered, so that a file cannot name "
             "it; give it a `kind` and decorate it with fdgnn.register_encoder"
         )
-    return kind
+    return EncoderRecord(kind=encoder.kind, parameters=_own_parameters(encoder), facts=facts)
 
 
 def plain_parameters(estimator: Any) -> dict[str, Any]:
@@ -155,11 +141,9 @@ def plain_parameters(estimator: Any) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """Convert a NumPy number to Python's own."""
-    if isinstance(value, bool | np.bool_):
-        return bool(value)
-    if isinstance(value, Integral):
-        return int(value)
-    return float(value) if isinstance(value, Real) else value
+    if isinstance(value, np.floating):
+        return float(value)
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _own_parameters(encoder: Encoder) -> dict[str, Value]:
@@ -233,10 +217,9 @@ def _names(kind: Any) -> frozenset[str]:
 
 
 def _class_of(record: EncoderRecord) -> type[Encoder]:
-    try:
-        return encoder_class(record.kind)
-    except ValueError:
+    if record.kind not in _ENCODERS:
         refuse(f"its encoder {record.kind[:40]!r} is not known; register it first")
+    return _ENCODERS[record.kind]
 
 
 def _facts_of(record: EncoderRecord, kind: type[Encoder]) -> Any:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from fdgnn.arrays import Array, Features, Floats
+from fdgnn.arrays import Array, Floats
 from fdgnn.encoders.base import (
     HANDLE_UNKNOWN,
     Convergence,
@@ -24,25 +24,13 @@ from fdgnn.encoders.base import (
     warn_unconverged,
 )
 from fdgnn.encoders.registry import register_encoder
-from fdgnn.exceptions import (
-    FDGNNWarning,
-    ModelFileError,
-    SaturationWarning,
-    UnusedDataWarning,
-)
+from fdgnn.exceptions import FDGNNWarning, ModelFileError, SaturationWarning, UnusedDataWarning
 from fdgnn.graphs import GraphBatch
 from fdgnn.limits import MAX_ITERATIONS, MAX_LAYERS, MAX_NUMBER, MAX_UNITS
 from fdgnn.parameters import Number, OneOf, Rule
 from fdgnn.records import Record
-from fdgnn.reservoir import (
-    DeepReservoir,
-    Embedding,
-    Layer,
-    ReservoirConfig,
-    draw_reservoir,
-    embed,
-)
-from fdgnn.reservoir.engine import FEW_VERTICES, Outputs, solve_few
+from fdgnn.reservoir import DeepReservoir, Embedding, Layer, ReservoirConfig, draw_reservoir, embed
+from fdgnn.reservoir.engine import FEW_VERTICES, solve_few
 from fdgnn.seeds import Uniform
 
 _READ = 2 / 3  # of the labels or features, at least, or there is a warning
@@ -70,27 +58,9 @@ class Degree:
         return MAX_NUMBER.in_words if MAX_NUMBER.is_below(value) else None
 
 
-@dataclass(eq=False, repr=False)
-class ReservoirParameters:
-    """The parameters of a reservoir, as in `GraphReservoir`, and of models that have one."""
-
-    n_layers: int = 3
-    n_units: int = 50
-    n_connections: int = 1
-    effective_spectral_radius: float = 0.9
-    input_scaling: float = 1.0
-    inter_layer_scaling: float = 1.0
-    bias_scaling: float | None = None
-    degree: str | float = "average"
-    tol: float = 1e-3
-    max_iter: int = 50
-    solver: str = "auto"
-    handle_unknown: str = "ignore"
-
-
 @register_encoder
 @dataclass(eq=False, repr=False)
-class GraphReservoir(ReservoirParameters, Encoder):
+class GraphReservoir(ReservoirConfig, Encoder):
     """Embed graphs as the pooled fixed points of an untrained deep reservoir.
 
     Each layer iterates ``X = tanh(U W_I^T + bias + A X W_H^T)`` to its fixed point; the states of
@@ -200,32 +170,46 @@ class GraphReservoir(ReservoirParameters, Encoder):
         }
 
     def _draw(self, graphs: GraphBatch, seed: np.random.SeedSequence) -> None:
-        config = ReservoirConfig(
-            n_layers=int(self.n_layers),  # it may be a NumPy integer of few bits
-            n_units=int(self.n_units),
-            n_connections=int(self.n_connections),
-            effective_spectral_radius=float(self.effective_spectral_radius),
-            input_scaling=float(self.input_scaling),
-            inter_layer_scaling=float(self.inter_layer_scaling),
-            bias_scaling=None if self.bias_scaling is None else float(self.bias_scaling),
-        )
         if isinstance(self.degree, str):
             average = self.degree == "average"
             self.degree_ = graphs.average_degree if average else graphs.largest_degree
         else:
             self.degree_ = float(self.degree)
-        self.reservoir_ = draw_reservoir(config, graphs, self.degree_, seed, self._ignores_unknown)
+        self.reservoir_ = draw_reservoir(self, graphs, self.degree_, seed)
 
     def data_warnings(self, graphs: GraphBatch) -> list[FDGNNWarning]:
         """Return warnings about inputs that no unit reads, and about saturated states."""
-        found = (_unread(self.reservoir_, graphs), _saturated(self.reservoir_, graphs))
-        return [warning for warning in found if warning is not None]
+        found: list[FDGNNWarning] = []
+        reservoir, U, weights = self.reservoir_, graphs.features, self.reservoir_.weights
+        n_inputs = reservoir.n_inputs
+        n_read = np.count_nonzero(np.bincount(weights.first_sources.ravel(), minlength=n_inputs))
+        if n_read < _READ * n_inputs:
+            what = "vertex labels" if U is None else "vertex features"
+            found.append(UnusedDataWarning(
+                f"the reservoir's {self.n_units} units read {n_read} of {n_inputs} {what}; the "
+                "others make no difference: raise `n_units` or `n_connections`, or use WL features"
+            ))  # fmt: skip
+        if U is None or len(U) == 0:
+            return found
+        # The drive U W_I^T + bias saturates tanh only if features are large.
+        largest, reach = float(max(U.max(), -U.min())), abs(weights.first_values).sum(axis=1).max()
+        if largest <= (_SATURATES - abs(weights.bias[0]).max()) / max(reach, 1e-300):
+            return found
+        first, some = reservoir.layers[0], U[:: -(-len(U) // _VERTICES_LOOKED_AT)]
+        with np.errstate(over="ignore", invalid="ignore"):  # what is infinite is saturated
+            drive = np.asarray(some @ first.input_weights.T) + first.bias
+        share = float((np.mean(~(abs(drive) <= _SATURATES), axis=1) > 0.5).mean())
+        if share > 0.5:
+            found.append(SaturationWarning(
+                f"most units are saturated, tanh(x) with |x| > {_SATURATES:g}, on {share:.0%} of "
+                f"the vertices, because vertex features are as large as {largest:.3g}; their "
+                "states hardly distinguish vertices: standardize the features, or lower "
+                "`input_scaling`"
+            ))  # fmt: skip
+        return found
 
     def encode(
-        self,
-        graphs: GraphBatch,
-        depths: Sequence[int] | None = None,
-        n_jobs: int | None = None,
+        self, graphs: GraphBatch, depths: Sequence[int] | None = None, n_jobs: int | None = None
     ) -> Encoding:
         """Compute the fixed points of checked graphs; one pass serves all depths."""
         # NumPy 1 takes uint64 - 1 for a real number, so that depths must be Python's integers.
@@ -236,7 +220,7 @@ class GraphReservoir(ReservoirParameters, Encoder):
         else:
             embedding = self._embed(graphs, range(max(depths)), n_jobs)
             features = [_side_by_side(embedding.pooled[:depth]) for depth in depths]
-        return _encoding(self, features, embedding)
+        return Encoding(features, _convergence(self, embedding))
 
     @classmethod
     def encode_each(
@@ -245,21 +229,24 @@ class GraphReservoir(ReservoirParameters, Encoder):
         """Encode checked graphs by several reservoirs; if there are few, by one call for all."""
         first = encoders[0]
         few = first.solver == "auto" and graphs.n_vertices <= FEW_VERTICES
-        if not (few and all(_go_together(first, each) for each in encoders[1:])):
+
+        def setting(own: Self) -> tuple[Any, ...]:
+            return own.solver, own.tol, own.handle_unknown, own.reservoir_.vocabulary
+
+        if not few or any(setting(own) != setting(first) for own in encoders[1:]):
             return super().encode_each(encoders, graphs, n_jobs)
         layers = [each.feature_layers for each in encoders]
         outputs = solve_few(graphs, [each.reservoir_ for each in encoders], layers, first.tol)
         return [
             each.encode(graphs, n_jobs=n_jobs)
             if own is None
-            else _encoding(each, [_side_by_side(own.pooled)], own)
+            else Encoding([_side_by_side(own.pooled)], _convergence(each, own))
             for each, own in zip(encoders, outputs, strict=True)
         ]
 
     def attribute(self, graphs: GraphBatch, n_jobs: int | None = None) -> VertexParts:
         """Compute the fixed points of checked graphs and keep the states of their vertices."""
         embedding = self._embed(graphs, self.feature_layers, n_jobs, keep_states=True)
-        assert embedding.states is not None
         pooled = np.concatenate(list(embedding.pooled), axis=1)
         return VertexParts(graphs, pooled, embedding.states.reshape(graphs.n_vertices, -1))
 
@@ -275,7 +262,7 @@ class GraphReservoir(ReservoirParameters, Encoder):
             self.reservoir_,
             tol=self.tol,
             max_iter=self.max_iter,
-            solver=self.solver,  # type: ignore[arg-type]
+            solver=self.solver,
             layers=layers,
             n_jobs=n_jobs,
             keep_states=keep_states,
@@ -343,9 +330,7 @@ class GraphReservoir(ReservoirParameters, Encoder):
         if len(graphs) == 0:
             return np.empty((0, self.n_features_out))
         embedding = self._embed(graphs, self.feature_layers, self.n_jobs, keep_states=True)
-        convergence = Convergence(embedding.n_iter, embedding.residual, self.tol, self.max_iter)
-        self._after_encoding(Encoding([], convergence))
-        assert embedding.states is not None
+        self._after_encoding(Encoding([], _convergence(self, embedding)))
         return embedding.states.reshape(graphs.n_vertices, -1)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
@@ -355,56 +340,8 @@ class GraphReservoir(ReservoirParameters, Encoder):
         return np.array(names, dtype=object)
 
 
-def _go_together(one: GraphReservoir, other: GraphReservoir) -> bool:
-    """Return whether two reservoirs read the same input in the same way."""
-    return (
-        one.solver == other.solver
-        and one.tol == other.tol
-        and one.handle_unknown == other.handle_unknown
-        and one.reservoir_.vocabulary == other.reservoir_.vocabulary
-    )
-
-
-def _unread(reservoir: DeepReservoir, graphs: GraphBatch) -> UnusedDataWarning | None:
-    """Return a warning if units of the first layer read few of the labels or features."""
-    sources, n_inputs = reservoir.weights.first_sources, reservoir.n_inputs
-    n_read = np.count_nonzero(np.bincount(sources.ravel(), minlength=n_inputs))
-    if n_read >= _READ * n_inputs:
-        return None
-    what = "vertex features" if graphs.features is not None else "vertex labels"
-    return UnusedDataWarning(
-        f"the reservoir's {len(sources)} units read {n_read} of {n_inputs} {what}; the others make "
-        "no difference: raise `n_units` or `n_connections`, or use WL features"
-    )
-
-
-def _saturated(reservoir: DeepReservoir, graphs: GraphBatch) -> SaturationWarning | None:
-    """Return a warning if the drive U W_I^T + bias saturates tanh on most vertices."""
-    U, weights = graphs.features, reservoir.weights
-    if U is None or len(U) == 0:
-        return None
-    largest, reach = float(max(U.max(), -U.min())), abs(weights.first_values).sum(axis=1).max()
-    if largest <= (_SATURATES - abs(weights.bias[0]).max()) / max(reach, 1e-300):
-        return None  # no vertex can be
-    first = reservoir.layers[0]
-    some = U[:: -(-len(U) // _VERTICES_LOOKED_AT)]
-    with np.errstate(over="ignore", invalid="ignore"):  # what is infinite is saturated
-        drive = np.asarray(some @ first.input_weights.T) + first.bias
-    share = float((np.mean(~(abs(drive) <= _SATURATES), axis=1) > 0.5).mean())
-    if share <= 0.5:
-        return None
-    return SaturationWarning(
-        f"most units are saturated, tanh(x) with |x| > {_SATURATES:g}, on {share:.0%} of the "
-        f"vertices, because vertex features are as large as {largest:.3g}; their "
-        "states hardly distinguish vertices: standardize the features, or lower `input_scaling`"
-    )
-
-
-def _encoding(
-    encoder: GraphReservoir, features: list[Features], found: Embedding | Outputs
-) -> Encoding:
-    convergence = Convergence(found.n_iter, found.residual, encoder.tol, encoder.max_iter)
-    return Encoding(features, convergence)
+def _convergence(encoder: GraphReservoir, found: Embedding) -> Convergence:
+    return Convergence(found.n_iter, found.residual, encoder.tol, encoder.max_iter)
 
 
 def _side_by_side(pooled: Floats) -> Floats:

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.utils.metaestimators import _BaseComposition
 
 from fdgnn.arrays import Array, Features, Floats, Ints, dense, grouped, prefixed, spread
 from fdgnn.encoders.base import (
@@ -54,9 +55,9 @@ class UnionBlock:
     expansion: RandomExpansion | None
     scale: float  # makes the mean squared distance of the training graphs to their mean 1
 
-    def features(self, encoding: Encoding) -> sp.csr_array:
-        """Return features as the readout sees them."""
-        return sp.csr_array(expanded(encoding.features[0], self.expansion)) * self.scale
+    def features(self, X: Features) -> sp.csr_array:
+        """Return the encoder's features X as the readout sees them."""
+        return sp.csr_array(expanded(X, self.expansion)) * self.scale
 
     @property
     def n_features(self) -> int | None:
@@ -91,7 +92,7 @@ class UnionBlock:
 
 @register_encoder
 @dataclass(eq=False, repr=False)
-class EncoderUnion(Encoder):
+class EncoderUnion(_BaseComposition, Encoder):  # type: ignore[misc]
     """Encoders side by side: their features in blocks of the same scale.
 
     Parameters
@@ -138,29 +139,22 @@ class EncoderUnion(Encoder):
             return [("reservoir", GraphReservoir()), ("wl", WLCounts())]
         return list(self.encoders)
 
+    @property
+    def _encoders(self) -> list[Encoder]:
+        """The encoders, fitted if the union is."""
+        blocks = getattr(self, "blocks_", ())
+        return [block.encoder for block in blocks] or [own for _, own in self.named_encoders]
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return parameters; with `deep`, also those of the encoders, as ``name__parameter``."""
-        found: dict[str, Any] = super().get_params(deep=False)
-        for name, encoder in self.named_encoders if deep and self.encoders is not None else ():
-            found[name] = encoder
-            found |= {f"{name}__{k}": v for k, v in encoder.get_params(deep=True).items()}
+        found: dict[str, Any] = self._get_params("encoders", deep=deep)
         return found
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters of the union or of its encoders."""
-        own = super().get_params(deep=False)
-        super().set_params(**{name: params.pop(name) for name in own if name in params})
-        named = dict(self.named_encoders)
-        for name in [name for name in params if name in named]:
-            named[name] = params.pop(name)
-        for key, value in params.items():
-            name, _, inner = key.partition("__")
-            if name not in named or not inner:
-                known = ", ".join(map(repr, named))
-                raise ValueError(f"an EncoderUnion of {known} has no parameter {key!r}")
-            named[name].set_params(**{inner: value})
-        if params or set(named.items()) != set(self.named_encoders):
-            self.encoders = list(named.items())
+        if self.encoders is None and params.keys() - super().get_params(deep=False):
+            self.encoders = self.named_encoders
+        self._set_params("encoders", **params)
         return self
 
     def check_parameters(self) -> None:
@@ -189,15 +183,15 @@ class EncoderUnion(Encoder):
     @property
     def draws(self) -> bool:  # type: ignore[override]
         """Whether one of the encoders is random."""
-        return any(encoder.draws for _, encoder in self.named_encoders)
+        return any(encoder.draws for encoder in self._encoders)
 
     def data_warnings(self, graphs: GraphBatch) -> list[FDGNNWarning]:
         """Return the warnings about data that no encoder uses.
 
         In a union with a reservoir, WL features use all vertex labels.
         """
-        found = [w for block in self.blocks_ for w in block.encoder.data_warnings(graphs)]
-        if any(block.encoder.n_counted is not None for block in self.blocks_):
+        found = [w for encoder in self._encoders for w in encoder.data_warnings(graphs)]
+        if self.n_counted is not None:
             return [w for w in found if not isinstance(w, UnusedDataWarning)]
         return found
 
@@ -224,28 +218,22 @@ class EncoderUnion(Encoder):
         self.blocks_ = tuple(blocks)
 
     def encode(
-        self,
-        graphs: GraphBatch,
-        depths: Sequence[int] | None = None,
-        n_jobs: int | None = None,
+        self, graphs: GraphBatch, depths: Sequence[int] | None = None, n_jobs: int | None = None
     ) -> Encoding:
         """Encode checked graphs by all encoders."""
-        found = [block.encoder.encode(graphs, n_jobs=n_jobs) for block in self.blocks_]
-        for block, encoding in zip(self.blocks_, found, strict=True):
+        parts, convergence = [], None
+        for block in self.blocks_:
+            encoding = block.encoder.encode(graphs, n_jobs=n_jobs)
             check_rows(encoding.features[0], len(graphs), block.encoder)
-        parts = [b.features(encoding) for b, encoding in zip(self.blocks_, found, strict=True)]
-        convergences = [
-            encoding.convergence for encoding in found if encoding.convergence is not None
-        ]
+            parts.append(block.features(encoding.features[0]))
+            convergence = convergence or encoding.convergence
         X = sp.csr_array(sp.hstack(parts, format="csr"))
-        return Encoding(
-            [X] * (1 if depths is None else len(depths)), convergences[0] if convergences else None
-        )
+        return Encoding([X], convergence)
 
     @property
     def has_attributions(self) -> bool:
         """Whether all of the encoders have attributions."""
-        return all(encoder.has_attributions for _, encoder in self.named_encoders)
+        return all(encoder.has_attributions for encoder in self._encoders)
 
     def attribute(self, graphs: GraphBatch, n_jobs: int | None = None) -> UnionParts:
         """Encode checked graphs and keep the contribution of each vertex to each block."""
@@ -255,29 +243,24 @@ class EncoderUnion(Encoder):
     @property
     def uses_edge_labels(self) -> bool:
         """Whether one of the encoders uses labels of edges."""
-        blocks = getattr(self, "blocks_", ())
-        encoders = [block.encoder for block in blocks] or [
-            encoder for _, encoder in self.named_encoders
-        ]
-        return any(encoder.uses_edge_labels for encoder in encoders)
+        return any(encoder.uses_edge_labels for encoder in self._encoders)
 
     def kind_error(self, kind: Kind) -> str | None:
         """Return what graphs lack for one of the encoders."""
-        found = (block.encoder.kind_error(kind) for block in self.blocks_)
-        return next(filter(None, found), None)
+        return next(filter(None, (own.kind_error(kind) for own in self._encoders)), None)
 
     def graph_errors(self, graphs: GraphBatch) -> dict[int, str]:
         """Return graphs that one of the encoders cannot encode."""
         found: dict[int, str] = {}
-        for block in reversed(self.blocks_):
-            found |= block.encoder.graph_errors(graphs)
+        for encoder in reversed(self._encoders):
+            found |= encoder.graph_errors(graphs)
         return found
 
     def unknown_labels(self, graphs: GraphBatch) -> dict[int, str]:
         """Return graphs with unknown labels that all encoders ignore."""
         refused, found = self.graph_errors(graphs), dict[int, str]()
-        for block in reversed(self.blocks_):
-            found |= block.encoder.unknown_labels(graphs)
+        for encoder in reversed(self._encoders):
+            found |= encoder.unknown_labels(graphs)
         return {g: found[g] for g in sorted(found) if g not in refused}
 
     @property
@@ -292,15 +275,13 @@ class EncoderUnion(Encoder):
     def n_features_out(self) -> int | None:
         """The number of features of all blocks, if it is known before encoding."""
         widths = [block.n_features for block in getattr(self, "blocks_", ())]
-        known = [width for width in widths if width is not None]
-        return sum(known) if widths and len(known) == len(widths) else None
+        return None if not widths or None in widths else sum(width or 0 for width in widths)
 
     @property
     def n_counted(self) -> int | None:
         """The number of columns of all blocks with counts."""
         known = [block.encoder.n_counted for block in getattr(self, "blocks_", ())]
-        counting = [n for n in known if n is not None]
-        return sum(counting) if counting else None
+        return sum(n for n in known if n is not None) or None
 
     def counted(self, graphs: GraphBatch, X: Features) -> sp.csr_array:
         """Return the counts of the blocks, side by side."""
@@ -317,7 +298,7 @@ class EncoderUnion(Encoder):
 
     def facts(self) -> UnionFacts:
         """Describe the encoders of all blocks."""
-        fitted, named = [block.encoder for block in self.blocks_], self.named_encoders
+        fitted, named = self._encoders, self.named_encoders
         if len(fitted) != len(named) or any(map(difference, fitted, dict(named).values())):
             raise ModelFileError("its encoders are not those that were fitted; fit it again")
         pairs = zip(dict(named), fitted, strict=True)
@@ -361,7 +342,7 @@ class UnionParts:
     def features(self) -> sp.csr_array:
         """All blocks side by side, (n_graphs, n_features)."""
         pairs = zip(self.blocks, self.parts, strict=True)
-        found = [block.features(Encoding([part.features])) for block, part in pairs]
+        found = [block.features(part.features) for block, part in pairs]
         return sp.csr_array(sp.hstack(found, format="csr"))
 
     def contributions(self, directions: Features, of_graph: Ints) -> Floats:

@@ -12,19 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from fdgnn.arrays import Array, Features, Floats, Ints, entries_of
 from fdgnn.encoders import wl_labels as channels
-from fdgnn.encoders.base import Encoding, GraphKind, unknown_edges_in_words
+from fdgnn.encoders.base import Encoding, GraphKind
 from fdgnn.encoders.counts import DEFAULT_FEATURES, Buckets, LabelCounts, LabelFacts
-from fdgnn.encoders.registry import register_encoder
-from fdgnn.encoders.wl_labels import (
-    WEIGHT_BINS,
-    ArcReading,
-    Channels,
-    Colors,
-    colored,
-    feature_keys,
-    hashed_counts,
-    numbered,
-)
+from fdgnn.encoders.registry import register_encoder, take
+from fdgnn.encoders.wl_labels import ArcReading, Channels, Colors
 from fdgnn.exceptions import ModelFileError
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.graph import Kind
@@ -47,12 +38,6 @@ class LabelRow(NamedTuple):
 
     channel: str
     iteration: int
-
-
-def rows_of(found: Channels) -> tuple[LabelRow, ...]:
-    """Name the rows of WL labels of these channels."""
-    pairs = zip(found.names, found.n_iterations.tolist(), strict=True)
-    return tuple(LabelRow(name, r) for name, n in pairs for r in range(n + 1))
 
 
 @dataclass(frozen=True)
@@ -82,8 +67,10 @@ class WLParts:
         The weights of a WL label's features are shared equally by its vertices.
         """
         graph_of_vertex = self.graphs.graph_of_vertex
-        shares = self.shares(directions, of_graph).sum(axis=0)
-        wanted = self._products(directions, of_graph)
+        shares, X = self.shares(directions, of_graph).sum(axis=0), self.features
+        graph = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        each = X.data * entries_of(directions, of_graph[graph], X.indices)
+        wanted = np.bincount(graph, each, minlength=X.shape[0])
         lost = wanted - np.add.reduceat(shares, self.graphs.vertex_offsets[:-1])
         return np.asarray(shares + (lost / np.diff(self.graphs.vertex_offsets))[graph_of_vertex])
 
@@ -92,20 +79,13 @@ class WLParts:
         own = of_graph[self.graphs.graph_of_vertex]
         weights = np.where(self.columns >= 0, entries_of(directions, own, self.columns), 0.0)
         weights *= self._amounts
-        shared = [
-            (np.bincount(group, row) / size)[group]
-            for group, row, size in zip(self.groups, weights, self._sizes, strict=True)
-        ]
-        return np.stack(shared)
+        pairs = zip(self.groups, weights, strict=True)
+        return np.stack([(np.bincount(own, row) / np.bincount(own))[own] for own, row in pairs])
 
     @cached_property
     def groups(self) -> Ints:
         """Number of the (graph, WL label) that each vertex belongs to, by channel and iteration."""
         return np.stack([_numbered(self.graphs.graph_of_vertex, row) for row in self.colors])
-
-    @cached_property
-    def _sizes(self) -> list[Ints]:
-        return [np.bincount(row) for row in self.groups]
 
     @cached_property
     def _amounts(self) -> Floats:
@@ -121,12 +101,6 @@ class WLParts:
         whole = entries_of(self.features, graph[known], self.columns[known])
         amounts[known] = whole / entries_of(often, graph[known], self.columns[known])
         return amounts
-
-    def _products(self, directions: Features, of_graph: Ints) -> Floats:
-        X = self.features
-        graph = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-        each = X.data * entries_of(directions, of_graph[graph], X.indices)
-        return np.asarray(np.bincount(graph, each, minlength=X.shape[0]), dtype=np.float64)
 
 
 def _numbered(graph_of_vertex: Array, colors: Colors) -> Ints:
@@ -240,14 +214,7 @@ class WLCounts(LabelCounts):
         self.arc_vocabulary_ = None if arc_values is None else tuple(arc_values.tolist())
         self.columns_ = None
         if self.n_features is None:
-            colors = self._all_colors(graphs, self.n_iterations, self.n_jobs)[1]
-            self.columns_ = np.unique(self._keys(graphs, colors))
-
-    @property
-    def _with_histograms(self) -> bool:
-        if self.histograms == "auto":
-            return self.vertices == "auto" and self.graph_kind_.vertices == "nothing"
-        return bool(self.histograms)
+            self.columns_ = np.unique(self._labels(graphs, self.n_iterations, self.n_jobs)[2])
 
     # ------------------------------------------------------------------ WL labels
 
@@ -262,7 +229,8 @@ class WLCounts(LabelCounts):
                 (f"feature {j}", channels.hashed(column, f"feature {j}"), 0)
                 for j, column in enumerate(self._feature_bins(graphs).T)
             ]
-        if self._with_histograms:
+        by_default = self.vertices == "auto" and self.graph_kind_.vertices == "nothing"
+        if by_default if self.histograms == "auto" else self.histograms:
             found += [(name, first, 0) for name, first in channels.histograms(graphs, n_jobs)]
         names, first, rounds = zip(*found, strict=True)
         together = first[0][None] if len(first) == 1 else np.stack(first)
@@ -271,23 +239,27 @@ class WLCounts(LabelCounts):
     # ------------------------------------------------------------------ features
 
     def encode(
-        self,
-        graphs: GraphBatch,
-        depths: Sequence[int] | None = None,
-        n_jobs: int | None = None,
+        self, graphs: GraphBatch, depths: Sequence[int] | None = None, n_jobs: int | None = None
     ) -> Encoding:
         """Count the WL labels of checked graphs, for each number of iterations."""
-        depths = [self.n_iterations] if depths is None else depths
-        return Encoding([self._counts(graphs, depth, n_jobs) for depth in depths])
+        found: list[Features] = []
+        for depth in [self.n_iterations] if depths is None else depths:
+            if self.n_features is None:
+                X = self._own_columns(graphs, depth, n_jobs)
+            else:
+                X = channels.hashed_counts(
+                    graphs, self._channels(graphs, depth, n_jobs), self.arcs_.bits(graphs),
+                    self.n_features, self.counts, n_jobs,
+                )  # fmt: skip
+            found.append(X)
+        return Encoding(found)
 
-    def _counts(self, graphs: GraphBatch, n_iterations: int, n_jobs: int | None) -> sp.csr_array:
-        if self.n_features is not None:
-            found = self._channels(graphs, n_iterations, n_jobs)
-            arc_bits = self.arcs_.bits(graphs)
-            return hashed_counts(graphs, found, arc_bits, self.n_features, self.counts, n_jobs)
+    def _own_columns(
+        self, graphs: GraphBatch, n_iterations: int, n_jobs: int | None
+    ) -> sp.csr_array:
+        """Count WL labels that have a column each."""
         assert self.columns_ is not None
-        colors = self._all_colors(graphs, n_iterations, n_jobs)[1]
-        columns = self._columns_of(self._keys(graphs, colors))
+        columns = self._columns_of(self._labels(graphs, n_iterations, n_jobs)[2])
         known = columns >= 0
         rows = np.broadcast_to(graphs.graph_of_vertex, columns.shape)[known]
         entries: Any = np.ones(len(rows)), (rows, columns[known])
@@ -297,16 +269,21 @@ class WLCounts(LabelCounts):
             X.data[:] = 1.0
         return X
 
-    def _keys(self, graphs: GraphBatch, colors: Colors) -> Colors:
-        """Return 64-bit keys of vertices in each channel and iteration, (T, n_vertices)."""
-        return feature_keys(colors, numbered(graphs, colors, self.counts, 0, len(graphs)))
-
-    def _all_colors(
+    def _labels(
         self, graphs: GraphBatch, n_iterations: int, n_jobs: int | None
-    ) -> tuple[Channels, Colors]:
-        """Return channels, and the WL labels (T, n_vertices) of all graphs at once."""
+    ) -> tuple[Channels, Colors, Colors]:
+        """Return channels, and WL labels and keys (T, n_vertices) of all graphs at once.
+
+        Keys are hashes of 64 bits; the columns of `fdgnn.kernels.pack_rows` are their last bits.
+        """
+        from fdgnn.kernels import mix_all
+
         found = self._channels(graphs, n_iterations, n_jobs)
-        return found, colored(graphs, found, self.arcs_.bits(graphs), 0, len(graphs))
+        colors = channels.colored(graphs, found, self.arcs_.bits(graphs), 0, len(graphs))
+        numbers = channels.numbered(graphs, colors, self.counts, 0, len(graphs))
+        keys = colors + numbers.astype(np.uint64) if len(numbers) else colors.copy()
+        mix_all(keys.reshape(-1))
+        return found, colors, keys
 
     def _columns_of(self, keys: Colors) -> Ints:
         """Return the column of each feature; -1 if no training graph has it."""
@@ -318,10 +295,12 @@ class WLCounts(LabelCounts):
 
     def attribute(self, graphs: GraphBatch, n_jobs: int | None = None) -> WLParts:
         """Count WL labels and keep the WL labels of each vertex."""
-        found, colors = self._all_colors(graphs, self.n_iterations, n_jobs)
+        found, colors, keys = self._labels(graphs, self.n_iterations, n_jobs)
         X: Any = self.encode(graphs, n_jobs=n_jobs).features[0]
-        columns = self._columns_of(self._keys(graphs, colors))
-        return WLParts(graphs, X, columns, colors, rows_of(found))
+        columns = self._columns_of(keys)
+        pairs = zip(found.names, found.n_iterations.tolist(), strict=True)
+        rows = tuple(LabelRow(name, r) for name, n in pairs for r in range(n + 1))
+        return WLParts(graphs, X, columns, colors, rows)
 
     @property
     def n_features_out(self) -> int | None:
@@ -341,7 +320,7 @@ class WLCounts(LabelCounts):
         """Return the features; without hashing, also the number of features without a column."""
         if self.n_features is not None:
             return sp.csr_array(X)
-        keys = self._keys(graphs, self._all_colors(graphs, self.n_iterations, self.n_jobs)[1])
+        keys = self._labels(graphs, self.n_iterations, self.n_jobs)[2]
         new = self._columns_of(keys) < 0
         graph, key = np.broadcast_to(graphs.graph_of_vertex, keys.shape)[new], keys[new]
         if self.counts == "presence":
@@ -387,9 +366,8 @@ class WLCounts(LabelCounts):
         self.arc_vocabulary_ = None if words is None else tuple(words)
         edges: Any = np.empty(0)
         if not facts.whole_weights:  # edges of bins, infinite after the last real one
-            edges = arrays.pop("weight_edges", None)
-            most = WEIGHT_BINS - 1
-            if edges is None or edges.dtype != np.float64 or edges.ndim != 1 or len(edges) > most:
+            edges, most = take(arrays, "weight_edges", 1), channels.WEIGHT_BINS - 1
+            if len(edges) > most:
                 raise ModelFileError(f"its WL features need at most {most} edges of weights")
             if not (edges[1:] >= edges[:-1]).all():
                 raise ModelFileError("the edges of its bins do not ascend")
@@ -397,10 +375,8 @@ class WLCounts(LabelCounts):
         self.arcs_ = ArcReading(facts.labeled_arcs, facts.weighted_arcs, facts.whole_weights, edges)
         self.columns_ = None
         if self.n_features is None:  # the feature of each column, ascending
-            columns = arrays.pop("columns", np.empty(0))
-            if columns.dtype != np.uint64 or columns.ndim != 1 or len(columns) == 0:
-                raise ModelFileError("its WL features need columns, which are numbers of 64 bits")
-            if not (columns[1:] > columns[:-1]).all():
+            columns = take(arrays, "columns", 1, np.uint64)
+            if len(columns) == 0 or not (columns[1:] > columns[:-1]).all():
                 raise ModelFileError("the columns of its WL features do not ascend")
             self.columns_ = columns
 
@@ -413,7 +389,9 @@ class WLCounts(LabelCounts):
 
     def unknown_labels(self, graphs: GraphBatch) -> dict[int, str]:
         """Return graphs with an unknown label that is ignored."""
-        return unknown_edges_in_words(graphs, self.arc_vocabulary_) | super().unknown_labels(graphs)
+        new = graphs.new_edge_labels(self.arc_vocabulary_)
+        found = {g: f"edge label {label} was not seen during fit" for g, label in new.items()}
+        return found | super().unknown_labels(graphs)
 
     def kind_error(self, kind: Kind) -> str | None:
         """Return an error if WL labels need labels or weights of edges and there are none."""
@@ -426,4 +404,4 @@ class WLCounts(LabelCounts):
         """
         check_is_fitted(self)
         graphs = self._check_graphs(X)
-        return self._all_colors(graphs, self.n_iterations, self.n_jobs)[1][: self.n_iterations + 1]
+        return self._labels(graphs, self.n_iterations, self.n_jobs)[1][: self.n_iterations + 1]

@@ -58,12 +58,17 @@ def degrees(graphs: GraphBatch) -> Ints:
 
 def structure_numbers(graphs: GraphBatch, n_jobs: int | None = None) -> dict[str, Ints]:
     """Describe each vertex by numbers of its neighborhood, each in bins (n_vertices,)."""
+    from fdgnn.kernels import count_triangles
+
     degree = degrees(graphs)
     near, counted = graphs.adjacency(), np.maximum(degree, 1)
     near.data = np.ones(len(near.data), dtype=np.int64)  # whole sums: the order does not matter
     total, squares = near @ degree, near @ degree**2
     smallest, largest = _extremes(graphs, degree)
-    triangles = _triangles(graphs, n_jobs)
+    work = graphs.indptr[graphs.vertex_offsets]
+    triangles = np.zeros(graphs.n_vertices, dtype=np.int64)
+    arguments = (graphs.vertex_offsets, graphs.indptr, graphs.neighbors, triangles)
+    over_chunks(count_triangles, len(graphs), n_jobs, arguments, lambda: work)
     size = looked_up(np.diff(graphs.vertex_offsets), graphs.graph_of_vertex)
     scaled = {
         "degree": degree,
@@ -115,16 +120,6 @@ def _extremes(graphs: GraphBatch, degree: Ints) -> tuple[Ints, Ints]:
     return smallest, largest
 
 
-def _triangles(graphs: GraphBatch, n_jobs: int | None) -> Ints:
-    from fdgnn.kernels import count_triangles
-
-    counts = np.zeros(graphs.n_vertices, dtype=np.int64)
-    arguments = (graphs.vertex_offsets, graphs.indptr, graphs.neighbors, counts)
-    work = graphs.indptr[graphs.vertex_offsets]
-    over_chunks(count_triangles, len(graphs), n_jobs, arguments, lambda: work)
-    return counts
-
-
 # ---------------------------------------------------------------------- real numbers
 
 
@@ -154,11 +149,6 @@ def coarse_bins(bins: Ints, edges: Floats) -> Ints:
     """Join bins, so that each column has at most `COARSE` of them."""
     n_bins = np.isfinite(edges).sum(axis=1) + 1
     return np.where(n_bins > COARSE, bins * COARSE // n_bins, bins)
-
-
-def few_rows(bins: Ints) -> bool:
-    """Return whether rows of bins repeat so often that each row can be a label."""
-    return len(np.unique(bins, axis=0)) <= max(COARSE, SMALL_VOCABULARY * len(bins))
 
 
 # ---------------------------------------------------------------------- hashes
@@ -300,15 +290,6 @@ def colored(graphs: GraphBatch, found: Channels, arc_bits: Colors, g0: int, g1: 
     arcs = graphs.structure, arc_bits, graphs.directed
     wl_labels(g0, g1, *arcs, found.n_iterations, colors)
     return colors
-
-
-def feature_keys(colors: Colors, numbers: npt.NDArray[np.int32]) -> Colors:
-    """Return the hashes of which the columns of `fdgnn.kernels.pack_rows` are the last bits."""
-    from fdgnn.kernels import mix_all
-
-    keys = colors + numbers.astype(np.uint64) if len(numbers) else colors.copy()
-    mix_all(keys.reshape(-1))
-    return keys
 
 
 def sorted_rows(data: Floats, indices: Array, indptr: Ints, n_columns: int) -> sp.csr_array:

@@ -19,9 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from fdgnn.applicability import Novelty, all_new
 from fdgnn.arrays import Floats, Ints, blocks
-from fdgnn.encoders import Encoding, GraphKind
+from fdgnn.encoders import GraphKind
 from fdgnn.encoders.base import (
-    Convergence,
+    OF_RESERVOIRS,
     encode_each,
     warn_once,
     warn_unconverged,
@@ -56,14 +56,14 @@ from fdgnn.neighbors import (
     similarities,
     training_conditions,
 )
-from fdgnn.parameters import Jobs, OneOf, Rule, check_parameters
+from fdgnn.parameters import Jobs, Rule, check_parameters
 from fdgnn.records import cached_property
 from fdgnn.schema import InputSchema, check_choice, schema_of
 from fdgnn.seeds import seed_sequence
 from fdgnn.targets import Mask, Targets, read_targets, targets_like
 from fdgnn.texts import agreeing, cut, html_table
-from fdgnn.threads import one_blas_thread, with_one_blas_thread
-from fdgnn.uncertainty import FittedTarget
+from fdgnn.threads import one_blas_thread
+from fdgnn.uncertainty import ConformalScores, FittedTarget
 
 _OF_ONE_FIT = ("_moments", "_training_graphs", "n_iter_", "converged_")  # what not every fit sets
 
@@ -71,11 +71,7 @@ _OF_ONE_FIT = ("_moments", "_training_graphs", "n_iter_", "converged_")  # what 
 class GraphModel(BaseEstimator):  # type: ignore[misc]
     """A model of graphs; subclasses say what it is made of, and what its outputs mean."""
 
-    _rules: ClassVar[Mapping[str, Rule]] = {
-        "probability": OneOf((False, True)),
-        "intervals": OneOf((False, True)),
-        "n_jobs": Jobs(),
-    }
+    _rules: ClassVar[Mapping[str, Rule]] = {"n_jobs": Jobs()}
     #: Parameters that `fit` learns uncertainty for, from out-of-fold predictions.
     _uncertainty: ClassVar[str]
 
@@ -100,8 +96,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         """Return the base models for so many graphs of a kind."""
         raise NotImplementedError
 
-    #: What users can do about states that do not converge; None: what reservoirs say.
-    _remedy: ClassVar[str | None] = None
+    #: What users can do about states that do not converge.
+    _remedy: ClassVar[str] = OF_RESERVOIRS
     #: The parameter that is alpha, which a search varies at no cost.
     _alpha_name: ClassVar[str | None] = None
 
@@ -134,7 +130,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
 
     # ------------------------------------------------------------------ fitting
 
-    @with_one_blas_thread
+    @one_blas_thread()
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the encoders, and train the readouts.
 
@@ -156,11 +152,6 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         graphs = as_batch(X)
         targets = read_targets(y, graphs, is_classifier(self), self._target_transform)
         task, graphs, bases = self._task(graphs, targets, sample_weight)
-        if self._scoring is not None and not _chooses(bases, task.targets):
-            raise ValueError(
-                f"scoring={self._scoring!r} has no effect, because the readout's alpha is given; "
-                'leave `scoring` out, or let alpha be chosen by alpha="cv"'
-            )
         fits = [fit_model(base, graphs, task, n_jobs=self.n_jobs) for base in bases]
         if self._scoring is None and any(len(fit.alphas) > 1 for fit in fits):
             handled = self.threshold is not None or self.class_weight is not None
@@ -181,11 +172,14 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         self._begin(graphs)
         bases = self._base_models(self._graph_kind, len(graphs), self.seed_)
         folds: Ints = np.empty((0, len(graphs)), dtype=np.int64)
-        if (
-            _chooses(bases, targets)
-            or getattr(self, self._uncertainty)
-            or self.threshold is not None
-        ):
+        grids = [base.readout.grid(len(targets), targets.classify) for base in bases]
+        chooses = sum(map(len, grids)) > 1  # among base models and alphas
+        if self._scoring is not None and not chooses:
+            raise ValueError(
+                f"scoring={self._scoring!r} has no effect, because the readout's alpha is given; "
+                'leave `scoring` out, or let alpha be chosen by alpha="cv"'
+            )
+        if chooses or getattr(self, self._uncertainty) or self.threshold is not None:
             folds = choice_folds(targets, graphs, self.seed_)[None]
         metric = self._metric(targets) if len(folds) else squared_error  # else nothing is scored
         return FitTask(targets, folds, metric, weights, self._by_squares(metric)), graphs, bases
@@ -227,18 +221,25 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
             self._set_models(models, task.targets[some], predictions[some], weights)
         else:
             self._set_models(models, task.targets, predictions, task.weights)
-        self._novelty = _novelty_of(kept, models, graphs)
+        firsts = [fit.fitted[0].encoder for fit in kept]
+        # The applicability domain is that of the first model with counts, or of the first one.
+        place = next((i for i, own in enumerate(firsts) if own.n_counted is not None), 0)
+        encoder, features = firsts[place], kept[place].features
+        if features is None:  # they were not kept: the model comes from another process
+            features = encoder.encode(graphs).features[0]
+        number = sum(len(fit.fitted) for fit in kept[:place])
+        self._novelty = Novelty.fit(number, encoder, features, graphs)
         if kernel_models(models):
-            self._training_graphs = TrainingGraphs.of(task.targets, graphs)
+            texts = None if graphs.smiles is None else graphs.smiles.texts
+            self._training_graphs = TrainingGraphs(task.targets, smiles=texts)
         if predictions is not None and not is_classifier(self) and self.targets_[0].scores:
             self._learn_difficulty(task, predictions)
-        firsts = [fit.fitted[0].encoder for fit in kept]
         warn_once(concern for encoder in firsts for concern in encoder.data_warnings(graphs))
         convergences = [convergence for fit in kept for convergence in fit.convergences]
         if convergences:
             self.n_iter_ = np.concatenate([s.n_iter for s in convergences]).max(axis=0)
             self.converged_ = np.concatenate([s.residual < s.tol for s in convergences]).all(axis=0)
-            self._warn_unconverged(convergences)
+            warn_unconverged(convergences, self._remedy)
         return predictions
 
     def _set_models(
@@ -288,7 +289,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         for own, target, each in zip(found, self.targets_, errors.T, strict=True):
             known = ~np.isnan(each)
             weights = fit_difficulty(own[known], each[known])
-            targets.append(target.weighted(weights, each[known] / difficulty(own[known], weights)))
+            scores = ConformalScores.of([each[known] / difficulty(own[known], weights)])
+            targets.append(replace(target, difficulty=weights, scores=scores))
         self.targets_ = tuple(targets)
         if self._training_graphs is not None:
             self._training_graphs = replace(self._training_graphs, errors=errors)
@@ -305,10 +307,9 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
 
     def _check_parameters(self) -> None:
         """Raise ValueError for the first invalid parameter."""
-        rules: dict[str, Rule] = {}
         for kind in reversed(type(self).__mro__):
-            rules |= vars(kind).get("_rules", {})
-        check_parameters(self, {name: rules[name] for name in rules if hasattr(self, name)})
+            if rules := vars(kind).get("_rules"):
+                check_parameters(self, rules)
         if self._scoring is not None:
             named_scoring(self._scoring, is_classifier(self))
 
@@ -332,12 +333,13 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         """
         if errors != "raise":
             return self._for_valid_graphs(X, errors, self.outputs)
-        graphs = self._check_graphs(X)
-        if len(graphs) == 0:
-            return np.empty((0, self._n_outputs))
-        answers = Answers(self, graphs)
+        return self._answers(X).outputs
+
+    def _answers(self, X: Any) -> Answers:
+        """Compute outputs of graphs, and warn about graphs of which little is known."""
+        answers = Answers(self, self._check_graphs(X))
         answers.warn()
-        return answers.outputs
+        return answers
 
     def neighbors(self, X: Any, k: int = 3) -> Neighbors:
         """Return the k most similar training graphs of each graph, by the kernel of the model.
@@ -361,14 +363,9 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         >>> found.smiles.tolist(), found.targets.tolist()
         ([['CCCO', 'CCO']], [[1.0, 0.0]])
         """
-        graphs = self._check_graphs(X)
         if k < 1:
             raise ValueError(f"k={k!r}: expected a number of neighbors, at least 1")
-        if len(graphs) == 0:
-            return self._known_training_graphs().neighbors(np.empty((0, 1)), 1)
-        answers = Answers(self, graphs)
-        answers.warn()
-        return answers.neighbors(int(k))
+        return self._answers(X).neighbors(int(k))
 
     def _known_training_graphs(self) -> TrainingGraphs:
         if self._training_graphs is None:
@@ -377,27 +374,6 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
                 'saved without training graphs; fit one with readout="rbf"'
             )
         return self._training_graphs
-
-    def _encodings(self, graphs: GraphBatch) -> list[Encoding]:
-        return encode_each([m.encoder for m in self.estimators_], graphs, self.n_jobs)
-
-    def _outputs_of(self, graphs: GraphBatch, encodings: Sequence[Encoding]) -> Floats:
-        """Return outputs (n_graphs, q) of graphs that are encoded by each fitted model."""
-        convergences = [found.convergence for found in encodings if found.convergence is not None]
-        if convergences:
-            self._warn_unconverged(convergences)
-        pairs = zip(self.estimators_, encodings, strict=True)
-        with _blas_limit(graphs):
-            outputs = [model.outputs(encoding, graphs) for model, encoding in pairs]
-        mean = outputs[0] if len(outputs) == 1 else np.asarray(sum(outputs) / len(outputs))
-        check_finite(mean, "its output")
-        return mean
-
-    def _warn_unconverged(self, convergences: list[Convergence]) -> None:
-        if self._remedy is None:
-            warn_unconverged(convergences)
-        else:
-            warn_unconverged(convergences, self._remedy)
 
     def _mean_score(self, X: Any, y: Any, metric: Metric) -> float:
         """Return the mean of a metric over targets, each on graphs with a known value."""
@@ -432,7 +408,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         own = self.targets_[number]
         alone.estimators_ = tuple(m.only(int(number), own.columns) for m in self.estimators_)
         width = own.columns.stop - own.columns.start
-        alone.targets_ = (_moved(own, slice(0, width)),)
+        alone.targets_ = (replace(own, columns=slice(0, width)),)
         if self._training_graphs is not None:
             alone._training_graphs = self._training_graphs.only(int(number))
         alone._flat = True
@@ -447,10 +423,9 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         if not self.__sklearn_is_fitted__():  # sooner than `check_is_fitted`
             check_is_fitted(self)
         graphs = as_batch(X, like=self)
-        self._graph_kind.check(graphs, self._molecules_only())
-        described = self.estimators_[0].descriptors
-        if described is not None and len(graphs):
-            described.check(graphs)
+        self._graph_kind.check(graphs, self._molecules_only)
+        if self._descriptors is not None and len(graphs):
+            self._descriptors.check(graphs)
         return graphs
 
     def valid_graphs(self, X: Any) -> ValidGraphs:
@@ -516,7 +491,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
     def _kind_error(self, kind: Kind) -> str | None:
         """Return why the model cannot take graphs of a kind; None if it can."""
         lacks = (model.encoder.kind_error(kind) for model in self.estimators_)
-        found = self._graph_kind.mismatch(kind, self._molecules_only())
+        found = self._graph_kind.mismatch(kind, self._molecules_only)
         return found or next(filter(None, lacks), None)
 
     # ------------------------------------------------------------------ applicability domain
@@ -526,10 +501,11 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
 
         These labels are ignored: outputs depend only on the rest of the graph.
         """
-        graphs = self._check_graphs(X)
-        return self._unknown_labels(graphs) if len(graphs) else {}
+        return self._unknown_labels(self._check_graphs(X))
 
     def _unknown_labels(self, graphs: GraphBatch) -> dict[int, str]:
+        if len(graphs) == 0:
+            return {}
         found = _of_all(model.encoder.unknown_labels(graphs) for model in self.estimators_)
         block = self._descriptors
         return found if block is None else block.unknown_labels(graphs) | found
@@ -644,14 +620,27 @@ class Answers:
 
     def __init__(self, model: GraphModel, graphs: GraphBatch) -> None:
         self._model, self._graphs = model, graphs
-        self._encodings = model._encodings(graphs)
-        self.outputs = model._outputs_of(graphs, self._encodings)
+        if len(graphs) == 0:
+            self.outputs: Floats = np.empty((0, model._n_outputs))
+            return
+        models = model.estimators_
+        self._encodings = encode_each([m.encoder for m in models], graphs, model.n_jobs)
+        convergences = [
+            each.convergence for each in self._encodings if each.convergence is not None
+        ]
+        if convergences:
+            warn_unconverged(convergences, model._remedy)
+        with _blas_limit(graphs):
+            pairs = zip(models, self._encodings, strict=True)
+            outputs = [own.outputs(encoding, graphs) for own, encoding in pairs]
+        self.outputs = outputs[0] if len(outputs) == 1 else np.asarray(sum(outputs) / len(outputs))
+        check_finite(self.outputs, "its output")
 
     @cached_property
     def novelty(self) -> Floats | None:
         """The distance from the applicability domain (n_graphs,); None if the model has none."""
         known = self._model._novelty
-        if known is None:
+        if known is None or len(self._graphs) == 0:
             return None
         encoder = self._model.estimators_[known.estimator].encoder
         return known.of(encoder, self._graphs, self._encodings[known.estimator])
@@ -669,9 +658,10 @@ class Answers:
         graph are unknown, so that there is nothing to compute for other graphs.
         """
         model = self._model
+        if not (self.unknown_labels or model._graph_kind.vertices == "features"):
+            return []
         counts = any(m.encoder.n_counted is not None for m in model.estimators_)
-        likely = self.unknown_labels or model._graph_kind.vertices == "features"
-        return all_new(self.novelty) if counts and likely else []
+        return all_new(self.novelty) if counts else []
 
     def warn(self) -> None:
         """Warn the user's own code of graphs about which little or nothing is known."""
@@ -685,7 +675,8 @@ class Answers:
                 OutOfDomainWarning,
                 stacklevel=frames_of_libraries(),
             )
-        warn_unknown_labels(len(self.unknown_labels.keys() - set(nothing)), n)
+        if self.unknown_labels:
+            warn_unknown_labels(len(self.unknown_labels.keys() - set(nothing)), n)
 
     @cached_property
     def difficulty(self) -> Floats:
@@ -694,20 +685,22 @@ class Answers:
         found = np.ones((n, len(model.targets_)))
         kept = model._training_graphs
         errors = None if kept is None else kept.errors
-        if all(target.difficulty is None for target in model.targets_):
+        if n == 0:
             return found
         for rows, compared in self._similarities() if errors is not None else [(slice(n), None)]:
             novelty = None if self.novelty is None else self.novelty[rows]
             for t, target in enumerate(model.targets_):
-                assert target.difficulty is not None
-                own = conditions(novelty, compared, None if errors is None else errors[:, t])
-                found[rows, t] = difficulty(own, target.difficulty)
+                if target.difficulty is not None:
+                    own = conditions(novelty, compared, None if errors is None else errors[:, t])
+                    found[rows, t] = difficulty(own, target.difficulty)
         return found
 
     def neighbors(self, k: int) -> Neighbors:
         """Return the k most similar training graphs of each graph."""
         kept = self._model._known_training_graphs()
-        found = Neighbors.together([kept.neighbors(S, k) for _, S in self._similarities()])
+        if len(self._graphs) == 0:
+            return kept.neighbors([np.empty((0, 1))], 1)
+        found = kept.neighbors((S for _, S in self._similarities()), k)
         return found.without(self.nothing_known)
 
     def _similarities(self) -> Iterator[tuple[slice, Floats]]:
@@ -720,33 +713,9 @@ class Answers:
             yield rows, similarities(models, [X[rows] for X in seen])
 
 
-def _chooses(bases: Sequence[BaseModel], targets: Targets) -> bool:
-    """Return whether there is more than one base model or alpha to choose from."""
-    grids = [base.readout.grid(len(targets), targets.classify) for base in bases]
-    return sum(map(len, grids)) > 1
-
-
 def _blas_limit(graphs: GraphBatch) -> AbstractContextManager[None]:
     """Return a limit of BLAS to one thread; a few graphs take less time than to set the limit."""
     return one_blas_thread() if len(graphs) > FEW_GRAPHS else nullcontext()
-
-
-def _moved(target: FittedTarget, columns: slice) -> FittedTarget:
-    return replace(target, columns=columns)
-
-
-def _novelty_of(
-    fits: Sequence[ModelFit], models: Sequence[FittedModel], graphs: GraphBatch
-) -> Novelty | None:
-    """Learn the applicability domain of the first model with features that count, or the first."""
-    firsts = np.cumsum([0, *(len(fit.fitted) for fit in fits)])[:-1].tolist()
-    counting = [i for i in firsts if models[i].encoder.n_counted is not None]
-    number = counting[0] if counting else 0
-    features = fits[firsts.index(number)].features
-    encoder = models[number].encoder
-    if features is None:  # they were not kept: the model comes from another process
-        features = encoder.encode(graphs).features[0]
-    return Novelty.fit(number, encoder, features, graphs)
 
 
 def _of_all(reasons: Iterable[dict[int, str]]) -> dict[int, str]:

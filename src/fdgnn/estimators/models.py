@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -16,17 +16,15 @@ from sklearn.utils.validation import check_is_fitted
 from fdgnn.arrays import Array, Floats
 from fdgnn.encoders import Encoder, GraphKind, GraphReservoir, as_encoder
 from fdgnn.encoders.base import HANDLE_UNKNOWN
-from fdgnn.encoders.reservoir import ReservoirParameters
-from fdgnn.estimators.base import Answers, GraphModel
-from fdgnn.expansion import RandomExpansion
+from fdgnn.estimators.base import GraphModel
 from fdgnn.fitting import BaseModel, FittedModel, draw_expansion
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.limits import MAX_ESTIMATORS, MAX_UNITS
-from fdgnn.linear import KernelRidge, LinearReadout, Moments, Ridge
+from fdgnn.linear import KernelRidge, LinearReadout, Moments, Ridge, fits_in_memory
 from fdgnn.metrics import accuracy, r2
 from fdgnn.parameters import Number, NumberOr, OneOf, Rule, available_with
-from fdgnn.reservoir import Layer
+from fdgnn.reservoir import Layer, ReservoirConfig
 from fdgnn.seeds import child_seed, seed_sequence
 from fdgnn.targets import (
     TRANSFORMS,
@@ -37,7 +35,7 @@ from fdgnn.targets import (
     number_targets,
     transformed,
 )
-from fdgnn.threads import with_one_blas_thread
+from fdgnn.threads import one_blas_thread
 from fdgnn.uncertainty import THRESHOLDS, side_by_side
 
 _NOT_ROUTED = {"errors": UNUSED}
@@ -64,8 +62,8 @@ class SingleEncoder(GraphModel):
 
     @property
     def _given_readout(self) -> Any:
-        """The readout, or its name."""
-        raise NotImplementedError
+        """The readout, or its name: by default a parameter."""
+        return self.readout
 
     def _base_models(
         self, kind: GraphKind, n_graphs: int, seed: np.random.SeedSequence
@@ -104,9 +102,8 @@ def as_readout(readout: Any, encoder: Encoder, n_graphs: int) -> Ridge | KernelR
     """Return the readout that is given; by its name, or "auto", the one that suits the encoder."""
     if isinstance(readout, Ridge | KernelRidge):
         return readout
-    if readout == "rbf":
-        return KernelRidge()
-    return encoder.default_readout(n_graphs, linear=readout == "linear")
+    rbf = readout == "auto" and encoder.prefers_rbf and fits_in_memory(n_graphs)
+    return KernelRidge() if rbf or readout == "rbf" else Ridge()
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -117,7 +114,10 @@ class GraphClassifierMixin(ClassifierMixin, GraphModel):  # type: ignore[misc]
     class_weight: str | Mapping[Any, float] | None = None
     threshold: str | None = None
 
-    _rules: ClassVar[Mapping[str, Rule]] = {"threshold": OneOf((None, *THRESHOLDS))}
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "probability": OneOf((False, True)),
+        "threshold": OneOf((None, *THRESHOLDS)),
+    }
     _uncertainty = "probability"
     # `errors` is a choice of the caller, not metadata of graphs that scikit-learn could route.
     __metadata_request__predict = _NOT_ROUTED
@@ -173,12 +173,7 @@ class GraphClassifierMixin(ClassifierMixin, GraphModel):  # type: ignore[misc]
         return found[0] if self._flat else found
 
     def predict_set(
-        self,
-        X: Any,
-        coverage: float = 0.9,
-        *,
-        by_class: bool | str = "auto",
-        errors: str = "raise",
+        self, X: Any, coverage: float = 0.9, *, by_class: bool | str = "auto", errors: str = "raise"
     ) -> npt.NDArray[np.bool_] | list[npt.NDArray[np.bool_]]:
         """Predict a conformal set of classes for each graph.
 
@@ -227,7 +222,10 @@ class GraphRegressorMixin(RegressorMixin, GraphModel):  # type: ignore[misc]
     intervals: bool = False
     target_transform: str | None = None
 
-    _rules: ClassVar[Mapping[str, Rule]] = {"target_transform": OneOf((None, *TRANSFORMS))}
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "intervals": OneOf((False, True)),
+        "target_transform": OneOf((None, *TRANSFORMS)),
+    }
     _uncertainty = "intervals"
     __metadata_request__predict = _NOT_ROUTED
 
@@ -262,16 +260,10 @@ class GraphRegressorMixin(RegressorMixin, GraphModel):  # type: ignore[misc]
             return self._for_valid_graphs(
                 X, errors, partial(self.predict_interval, coverage=coverage)
             )
-        graphs = self._check_graphs(X)
-        n_targets = len(self.targets_)
-        outputs, difficulty = np.empty((0, n_targets)), np.empty((0, n_targets))
-        if len(graphs):
-            answers = Answers(self, graphs)
-            answers.warn()
-            outputs, difficulty = answers.outputs, answers.difficulty
+        answers = self._answers(X)
         each = [
-            target.intervals(outputs[:, target.columns], coverage, difficulty[:, t])
-            for t, target in enumerate(self.targets_)
+            target.intervals(answers.outputs[:, target.columns], coverage, difficulty)
+            for target, difficulty in zip(self.targets_, answers.difficulty.T, strict=True)
         ]
         ends = np.stack(each, axis=1)
         return ends[:, 0] if self._flat else ends
@@ -315,10 +307,6 @@ class ComposedModel(SingleEncoder):
 
     def _encoder(self) -> Encoder:
         return as_encoder(self.encoder)
-
-    @property
-    def _given_readout(self) -> Any:
-        return self.readout
 
     def _encoder_names(self) -> tuple[Any, ...]:
         return (self.encoder,)
@@ -427,7 +415,7 @@ class GraphRegressor(GraphRegressorMixin, ComposedModel):
 
 
 @dataclass(eq=False, repr=False)
-class FDGNN(ReservoirParameters, SingleEncoder):
+class FDGNN(ReservoirConfig, SingleEncoder):
     """The paper's model: a `GraphReservoir`, a random expansion, and ridge regression."""
 
     _: KW_ONLY
@@ -446,18 +434,18 @@ class FDGNN(ReservoirParameters, SingleEncoder):
     _search_space = GraphReservoir.search_space()
 
     def _encoder(self) -> Encoder:
-        own = fields(ReservoirParameters)
+        own = fields(ReservoirConfig)
         return GraphReservoir(**{each.name: getattr(self, each.name) for each in own})
 
     @property
-    def _given_readout(self) -> Ridge:
+    def _given_readout(self) -> Any:
         """Ridge regression with the paper's alpha, which counts in absolute units."""
         return Ridge(alpha=self.alpha, normalize=False)
 
     def _set_readout(self, readout: Ridge | KernelRidge) -> None:
         self.alpha = readout.alpha
 
-    @with_one_blas_thread
+    @one_blas_thread()
     def _fit_piece(self, graphs: GraphBatch, targets: Targets, like: Any) -> Self:
         """Add the moments of a chunk, and solve for the readouts of all chunks so far."""
         if "_moments" not in vars(self):
@@ -474,22 +462,26 @@ class FDGNN(ReservoirParameters, SingleEncoder):
             first = graphs if like is None else as_batch(like)
             self._begin(first)
             (base,) = self._base_models(self._graph_kind, len(first), self.seed_)
-            self._drawn = [_drawn(base, first, seed) for seed in base.seeds]
+            nothing = LinearReadout(np.empty((0, 0)), np.empty(0))  # of a readout so far
+            self._drawn = []
+            for seed in base.seeds:
+                encoder: Any = clone(base.encoder).draw(first, seed)
+                expansion = draw_expansion(
+                    encoder, encoder.n_features_out, base.n_projections, seed
+                )
+                self._drawn.append(FittedModel(encoder, expansion, nothing, None, base.name))
             self._moments: list[Moments] = []
         self._graph_kind.check(graphs)
         features = [m.features(graphs, self.n_jobs) for m in self._drawn]
         own = [Moments.of(np.asarray(X), targets.coded) for X in features]
-        known = self._moments
-        if known:
-            own = [old.with_part(new) for old, new in zip(known, own, strict=True)]
+        if self._moments:
+            own = [old.with_part(new) for old, new in zip(self._moments, own, strict=True)]
         self._moments = own
         models = []
-        for drawn, moments in zip(self._drawn, self._moments, strict=True):
+        for drawn, moments in zip(self._drawn, own, strict=True):
             coef, intercept = moments.solve(float(self.alpha))
             readout = LinearReadout(np.ascontiguousarray(coef), intercept)
-            models.append(
-                FittedModel(drawn.encoder, drawn.expansion, readout, float(self.alpha), drawn.name)
-            )
+            models.append(replace(drawn, readout=readout, alpha=float(self.alpha)))
         self._novelty = None
         self._set_models(models, targets, None)
         return self
@@ -519,15 +511,6 @@ class FDGNN(ReservoirParameters, SingleEncoder):
     def intercept_(self) -> Floats:
         """Bias (q,) of the readout."""
         return self._only().readout.intercept
-
-
-def _drawn(base: BaseModel, graphs: GraphBatch, seed: np.random.SeedSequence) -> FittedModel:
-    """Draw encoder and expansion for graphs like these; the readout gives nothing yet."""
-    encoder = clone(base.encoder).draw(graphs, seed)
-    width = encoder.n_features_out or encoder.encode(graphs[:1]).features[0].shape[1]
-    expansion: RandomExpansion | None = draw_expansion(encoder, width, base.n_projections, seed)
-    nothing = LinearReadout(np.empty((0, 0)), np.empty(0))
-    return FittedModel(encoder, expansion, nothing, None, base.name)
 
 
 @dataclass(eq=False, repr=False)
@@ -598,17 +581,17 @@ inter_layer_scaling, bias_scaling, degree, tol, max_iter, solver, handle_unknown
         (3,)
         """
         first = "_moments" not in vars(self)
-        known: Array = np.empty(0)
-        if classes is not None:
-            check_label_types(classes, "classes")
-            known = np.unique(np.asarray(classes))
+        if first and classes is None:
+            raise ValueError("the first call of partial_fit needs all `classes`")
+        if classes is None:
+            classes = self.classes_
+        check_label_types(classes, "classes")
+        all_classes: Array = np.unique(np.asarray(classes))
         if first:
-            if classes is None:
-                raise ValueError("the first call of partial_fit needs all `classes`")
-            check_two_classes(known)
-        elif classes is not None and not np.array_equal(known, self.classes_):
+            check_two_classes(all_classes)
+        elif not np.array_equal(all_classes, self.classes_):
             raise ValueError("`classes` are not those of the first call of partial_fit")
-        graphs, all_classes = as_batch(X), known if first else self.classes_
+        graphs = as_batch(X)
         check_label_types(y)
         labels = np.asarray(y)
         check_one_each(graphs, labels)

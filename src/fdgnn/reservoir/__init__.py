@@ -1,17 +1,9 @@
 """The untrained part: drawing layers of recurrent units, and running graphs to fixed points."""
 
 from fdgnn.reservoir.engine import Embedding, contractions, embed, first_drive
-from fdgnn.reservoir.weights import (
-    Connections,
-    DeepReservoir,
-    Layer,
-    ReservoirConfig,
-    draw_reservoir,
-    n_inputs,
-)
+from fdgnn.reservoir.weights import DeepReservoir, Layer, ReservoirConfig, draw_reservoir
 
 __all__ = [
-    "Connections",
     "DeepReservoir",
     "Embedding",
     "Layer",
@@ -20,5 +12,4 @@ __all__ = [
     "draw_reservoir",
     "embed",
     "first_drive",
-    "n_inputs",
 ]

@@ -9,14 +9,14 @@ state after epsilon or nu steps from zero.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from fdgnn.arrays import Floats, Ints, offsets_of
+from fdgnn.arrays import Floats, offsets_of
 from fdgnn.graphs import GraphBatch, checks
-from fdgnn.graphs.colors import QuotientArrays, discrete, quotients
+from fdgnn.graphs.colors import discrete, quotients
 from fdgnn.reservoir.weights import DeepReservoir
 from fdgnn.threads import n_threads, over_chunks
 
@@ -28,20 +28,32 @@ FEW_VERTICES = 512  # of all graphs together: as many as have their states in ca
 FEW_STATES = 2**20  # vertices times units, about a millisecond: threads save less than they take
 
 
-class Outputs(NamedTuple):
-    """Arrays that the kernels fill."""
+class Embedding(NamedTuple):
+    """Pooled states of a batch, with iterations and residuals; kernels fill these arrays.
 
-    pooled: Floats  # (n_slots, n_graphs, H)
-    n_iter: npt.NDArray[np.int32]  # (L, n_graphs)
-    residual: Floats  # (L, n_graphs)
-    states: Floats  # (n_rows, n_slots, H), or of length 0
+    ``pooled[i, g]`` is the sum of layer i's states over the vertices of graph g. `n_iter` and
+    `residual` are the number of iterations and the last change of each layer on each graph. For the
+    paper's iteration they are its steps and the distance of the last two states. For a certified
+    graph with ``solver="auto"`` they are the steps of its slowest cycle of units and a bound on the
+    distance of the cycle from the fixed point. `contractions` determines which graphs are certified
+    to have one fixed point.
+    """
 
-    @classmethod
-    def zeros(cls, n_slots: int, L: int, n: int, H: int, n_rows: int) -> Outputs:
-        """Make room for the results."""
-        n_iter = np.zeros((L, n), dtype=np.int32)
-        states = np.zeros((n_rows, n_slots, H))
-        return cls(np.zeros((n_slots, n, H)), n_iter, np.zeros((L, n)), states)
+    pooled: Floats  # (n_layers, n_graphs, H), layers as asked for
+    n_iter: npt.NDArray[np.int32]  # (n_layers, n_graphs), all layers
+    residual: Floats  # (n_layers, n_graphs), all layers
+    states: Floats  # (n_vertices, n_layers, H), layers as asked for; of length 0 if not kept
+
+
+def _zeros(n_slots: int, reservoir: DeepReservoir, n_graphs: int, n_rows: int) -> Embedding:
+    """Return arrays for the pooled states of `n_slots` layers, and `n_rows` states."""
+    L, H = reservoir.weights.bias.shape
+    return Embedding(
+        np.zeros((n_slots, n_graphs, H)),
+        np.zeros((L, n_graphs), dtype=np.int32),
+        np.zeros((L, n_graphs)),
+        np.zeros((n_rows, n_slots, H)),
+    )
 
 
 def contractions(reservoir: DeepReservoir, graphs: GraphBatch) -> Floats:
@@ -61,7 +73,7 @@ def solve_counted(
     quotient: bool = True,
     n_jobs: int | None = None,
     keep_states: bool = False,
-) -> tuple[Outputs, tuple[int, int, int]]:
+) -> tuple[Embedding, tuple[int, int, int]]:
     """Embed a batch; also return how many quotients were solved in which way.
 
     `wanted` are the layers with pooled states that are wanted, ascending; for all else see `embed`.
@@ -70,10 +82,8 @@ def solve_counted(
     from fdgnn.kernels import solve_graphs
 
     q = graphs.quotients if quotient else quotients(graphs.structure, discrete(graphs.structure))
-    L, H, n_rows = reservoir.n_layers, reservoir.n_units, 0
-    if keep_states:
-        n_rows = len(q.arrays.sizes)
-    out = Outputs.zeros(len(wanted), L, len(graphs), H, n_rows)
+    n_rows = len(q.arrays.sizes) if keep_states else 0
+    out = _zeros(len(wanted), reservoir, len(graphs), n_rows)
     fits = _fits_single(graphs, reservoir)
     arguments = (
         q.bound,
@@ -91,20 +101,17 @@ def solve_counted(
     if few or n_threads(n_jobs) == 1:
         found = [solve_graphs(0, _ALL_BLOCKS, *arguments)]
     else:
-        n_blocks = len(q.arrays.block_offsets) - 1
-        found = over_chunks(solve_graphs, n_blocks, n_jobs, arguments, lambda: _costs(q.arrays))
+        # The work is about the arcs of all quotients, and some for each row.
+        a = q.arrays
+        each = np.diff(a.indptr[a.row_offsets] + 8 * a.row_offsets)
+        work = offsets_of(each[a.blocks])[a.block_offsets]
+        found = over_chunks(solve_graphs, len(work) - 1, n_jobs, arguments, lambda: work)
     n_single, n_double, n_steps, n_infinite = map(sum, zip(*found, strict=True))
     if keep_states:
         out = out._replace(states=out.states[q.arrays.row_of_vertex])
     if n_steps or n_infinite:
-        _finite(out)
+        _check_finite(out)
     return out, (n_single, n_double, n_steps)
-
-
-def _costs(q: QuotientArrays) -> Ints:
-    """Estimate the work up to each block: the arcs of its quotients, and some for each row."""
-    each = np.diff(q.indptr[q.row_offsets] + 8 * q.row_offsets)
-    return offsets_of(each[q.blocks])[q.block_offsets]
 
 
 def _fits_single(graphs: GraphBatch, reservoir: DeepReservoir) -> bool:
@@ -118,7 +125,7 @@ def solve_few(
     reservoirs: Sequence[DeepReservoir],
     wanted: Sequence[tuple[int, ...]],
     tol: float,
-) -> list[Outputs | None]:
+) -> list[Embedding | None]:
     """Embed a few graphs by several reservoirs, all in one call: most of their time is in calls.
 
     The reservoirs have the same labels. Results are those of `solve_counted`, or None for a
@@ -129,7 +136,7 @@ def solve_few(
     if not all(_fits_single(graphs, each) for each in reservoirs):
         return [None] * len(reservoirs)
     pairs = zip(reservoirs, wanted, strict=True)
-    found: list[tuple[Floats, npt.NDArray[np.int32], Floats] | None] = solve_few(
+    found: list[Any] = solve_few(
         graphs.structure,
         graphs.first_colors,
         *_inputs(graphs, reservoirs[0]),
@@ -137,29 +144,26 @@ def solve_few(
         float(tol),
         graphs.directed,
     )
-    return [None if each is None else Outputs(*each, _NO_STATES) for each in found]
+    return [own and Embedding(own[0], own[1], own[2], _NO_STATES) for own in found]
 
 
-def _finite(found: Outputs) -> Outputs:
+def _check_finite(found: Embedding) -> None:
     """Raise GraphError if a sum of states is not finite."""
     if not np.isfinite(found.pooled).all():
         checks.check_finite(found.pooled.sum(axis=(0, 2)), "the sum of its states")
-    return found
 
 
 def _inputs(graphs: GraphBatch, reservoir: DeepReservoir) -> tuple[npt.NDArray[np.int32], Floats]:
-    """Return the inputs of the first layer: (label codes, none) or (none, features)."""
+    """Return the inputs of the first layer: (label codes, none) or (none, features).
+
+    The code of a label is the column of W_I that its vertices read, or -1 if they have no input.
+    """
     if reservoir.vocabulary is not None:
-        return _codes(graphs, reservoir), _NO_FEATURES
+        codes = graphs.encode_labels(reservoir.vocabulary, blank=reservoir.blank_unknown)
+        return codes, _NO_FEATURES
     if graphs.features is not None:
         return _NO_CODES, graphs.features
     return np.zeros(graphs.n_vertices, dtype=np.int32), _NO_FEATURES
-
-
-def _codes(graphs: GraphBatch, reservoir: DeepReservoir) -> npt.NDArray[np.int32]:
-    """Return the column of W_I that each vertex reads; -1 where it has no input."""
-    assert reservoir.vocabulary is not None
-    return graphs.encode_labels(reservoir.vocabulary, blank=reservoir.blank_unknown)
 
 
 # ---------------------------------------------------------------------- solver="paper"
@@ -173,22 +177,22 @@ def iterate(
     wanted: Sequence[int],
     n_jobs: int | None,
     keep_states: bool,
-) -> Outputs:
+) -> Embedding:
     """Run the paper's loop, literally."""
     from fdgnn.kernels import iterate_layers
 
-    L, n = reservoir.n_layers, len(graphs)
     n_rows = graphs.n_vertices if keep_states else 0
-    out = Outputs.zeros(L, L, n, reservoir.n_units, n_rows)
+    out = _zeros(reservoir.n_layers, reservoir, len(graphs), n_rows)
     rows, row_of_vertex = first_drive(graphs, reservoir)
     drive = np.ascontiguousarray(rows)
     arguments = (
         graphs.structure, drive, row_of_vertex, reservoir.weights, float(tol), int(max_iter), out,
     )  # fmt: skip
     work = graphs.vertex_offsets + graphs.indptr[graphs.vertex_offsets]
-    over_chunks(iterate_layers, n, n_jobs, arguments, lambda: work)
+    over_chunks(iterate_layers, len(graphs), n_jobs, arguments, lambda: work)
     found = out._replace(pooled=out.pooled[list(wanted)], states=out.states[:, list(wanted)])
-    return _finite(found)
+    _check_finite(found)
+    return found
 
 
 def first_drive(
@@ -198,35 +202,12 @@ def first_drive(
 
     One-hot labels never become a dense matrix: the row of a label is a column of W_I.
     """
-    W_I, bias = reservoir.layers[0].input_weights, reservoir.layers[0].bias
-    if reservoir.vocabulary is not None:
-        codes, no_input = _codes(graphs, reservoir), np.zeros((1, len(bias)))
-        rows = np.concatenate([W_I.T.toarray(), no_input]) + bias
-        return rows, np.where(codes < 0, np.int32(reservoir.n_inputs), codes)
-    if graphs.features is not None:
-        rows = np.asarray(graphs.features @ W_I.T) + bias
+    first, (codes, features) = reservoir.layers[0], _inputs(graphs, reservoir)
+    if len(codes) < graphs.n_vertices:
+        rows = np.asarray(features @ first.input_weights.T) + first.bias
         return rows, np.arange(graphs.n_vertices, dtype=np.int32)
-    return W_I.T.toarray() + bias, np.zeros(graphs.n_vertices, dtype=np.int32)
-
-
-Solver = Literal["auto", "paper"]
-
-
-class Embedding(NamedTuple):
-    """Pooled states of a batch, with iterations and residuals.
-
-    ``pooled[i, g]`` is the sum of layer i's states over the vertices of graph g. `n_iter` and
-    `residual` are the number of iterations and the last change of each layer on each graph. For the
-    paper's iteration they are its steps and the distance of the last two states. For a certified
-    graph with ``solver="auto"`` they are the steps of its slowest cycle of units and a bound on the
-    distance of the cycle from the fixed point. `contractions` determines which graphs are certified
-    to have one fixed point.
-    """
-
-    pooled: Floats  # (n_layers, n_graphs, H), layers as asked for
-    n_iter: npt.NDArray[np.int32]  # (n_layers, n_graphs), all layers
-    residual: Floats  # (n_layers, n_graphs), all layers
-    states: Floats | None  # (n_vertices, n_layers, H), layers as asked for
+    rows = np.concatenate([first.input_weights.T.toarray(), np.zeros((1, len(first.bias)))])
+    return rows + first.bias, np.where(codes < 0, np.int32(reservoir.n_inputs), codes)
 
 
 def embed(
@@ -235,7 +216,7 @@ def embed(
     *,
     tol: float = 1e-3,
     max_iter: int = 50,
-    solver: Solver = "auto",
+    solver: str = "auto",
     layers: Sequence[int] | Literal["all", "last"] = "all",
     quotient: bool = True,
     n_jobs: int | None = None,
@@ -278,9 +259,7 @@ def embed(
         result, _ = solve_counted(
             graphs, reservoir, tol, max_iter, wanted, quotient, n_jobs, keep_states
         )
-    pooled, states = result.pooled, result.states
     if positions != list(wanted):
         places = [wanted.index(i) for i in positions]
-        pooled, states = pooled[places], states[:, places]
-    kept = states if keep_states else None
-    return Embedding(pooled, result.n_iter, result.residual, kept)
+        return result._replace(pooled=result.pooled[places], states=result.states[:, places])
+    return result

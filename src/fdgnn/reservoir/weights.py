@@ -8,8 +8,8 @@ rho = rho(W_H) k          effective_spectral_radius          (leak-free; times k
 omega(1), omega           input_scaling, inter_layer_scaling
 k                         degree
 epsilon, nu               tol, max_iter
-W_I                       layers[i].inputs, .input_weights   (H, C), (H, U)
-W_H                       layers[i].recurrent, .recurrent_weights  (H, C), (H, H)
+W_I                       layers[i].input_weights            (H, U)
+W_H                       layers[i].recurrent_weights        (H, H)
 bias                      layers[i].bias                     (H,)
 X                         states, rows are vertices          (n_vertices, H)
 sum_v x(v)                pooled                             (n_graphs, H)
@@ -38,38 +38,12 @@ from fdgnn.stability import wiring_radii
 _LARGEST_SINGLE = 1e30  # states are not computed in float32 if a weight or a sum is larger
 
 
-class Connections(NamedTuple):
-    """A matrix with C entries per row: unit h reads ``sources[h]`` with ``values[h]``."""
-
-    sources: npt.NDArray[np.int32]  # (H, C), ascending in each row
-    values: Floats  # (H, C)
-    n_sources: int
-
-    def matrix(self) -> sp.csr_array:
-        """Return the connections as a sparse matrix (H, n_sources), which shares the weights."""
-        H, C = self.sources.shape
-        indptr = np.arange(0, H * C + 1, C)
-        return sp.csr_array(
-            (self.values.ravel(), self.sources.ravel(), indptr), (H, self.n_sources)
-        )
-
-
 class Layer(NamedTuple):
     """The fixed weights of one layer."""
 
-    inputs: Connections
-    recurrent: Connections
-    bias: Floats
-
-    @property
-    def input_weights(self) -> sp.csr_array:
-        """W_I (H, U)."""
-        return self.inputs.matrix()
-
-    @property
-    def recurrent_weights(self) -> sp.csr_array:
-        """W_H (H, H)."""
-        return self.recurrent.matrix()
+    input_weights: sp.csr_array  # W_I (H, U)
+    recurrent_weights: sp.csr_array  # W_H (H, H)
+    bias: Floats  # (H,)
 
 
 class Weights(NamedTuple):
@@ -147,7 +121,22 @@ class DeepReservoir:
         if unknown := sorted(set(arrays) - set(Weights._fields)):
             raise ModelFileError(f"it has an array {unknown[0][:40]!r}, which no reservoir has")
         for name, shape in zip(Weights._fields, shapes, strict=True):
-            _check_array(arrays.get(name), name, shape, columns.get(name))
+            array, n_columns = arrays.get(name), columns.get(name)
+            dtype = np.float64 if n_columns is None else np.int32
+            if array is None or array.shape != shape or array.dtype != dtype:
+                found = "none" if array is None else f"{array.dtype} of shape {array.shape}"
+                wanted = f"{dtype.__name__} of shape {shape}"
+                raise ModelFileError(f"its array {name} must be {wanted}; found {found}")
+            if n_columns is None:
+                if not np.isfinite(array).all():
+                    raise ModelFileError(f"its array {name} has entries that are not finite")
+            elif array.size and (
+                array.min() < 0 or array.max() >= n_columns or (np.diff(array, axis=-1) <= 0).any()
+            ):
+                raise ModelFileError(
+                    f"its array {name} has sources that do not ascend from 0 to {n_columns - 1} "
+                    "at most"
+                )
         copies = (np.array(arrays[name], order="C") for name in Weights._fields)
         return cls(Weights(*copies), n_inputs, vocabulary, blank_unknown)
 
@@ -169,14 +158,16 @@ class DeepReservoir:
 
     @cached_property
     def layers(self) -> tuple[Layer, ...]:
-        """The weights layer by layer; they share the stacked arrays."""
-        w, H = self.weights, self.n_units
-        inputs = [Connections(w.first_sources, w.first_values, self.n_inputs)]
-        inputs += [Connections(*each, H) for each in zip(w.in_sources, w.in_values, strict=True)]
-        recurrent = [
-            Connections(*each, H) for each in zip(w.rec_sources, w.rec_values, strict=True)
-        ]
-        return tuple(Layer(*each) for each in zip(inputs, recurrent, w.bias, strict=True))
+        """The weights layer by layer, as sparse matrices."""
+        w, found = self.weights, []
+        for i in range(self.n_layers):
+            if i == 0:
+                W_I = _matrix(w.first_sources, w.first_values, self.n_inputs)
+            else:
+                W_I = _matrix(w.in_sources[i - 1], w.in_values[i - 1], self.n_units)
+            W_H = _matrix(w.rec_sources[i], w.rec_values[i], self.n_units)
+            found.append(Layer(W_I, W_H, w.bias[i]))
+        return tuple(found)
 
     # ------------------------------------------------------------------ what follows from them
 
@@ -196,7 +187,7 @@ class DeepReservoir:
             radii = wiring_radii(w.rec_sources, np.abs(w.rec_values))
         return frozen(radii)[0]
 
-    @property
+    @cached_property
     def fits_single(self) -> bool:
         """Whether no weight is too large for float32.
 
@@ -209,7 +200,7 @@ class DeepReservoir:
         """The largest absolute weight between units of a layer."""
         return self._facts[1]
 
-    @property
+    @cached_property
     def largest_single_degree(self) -> float:
         """The largest degree of a graph up to which its states can be computed in float32.
 
@@ -237,29 +228,16 @@ class DeepReservoir:
         return {}
 
 
-def _check_array(
-    array: Array | None, name: str, shape: tuple[int, ...], n_columns: int | None
-) -> None:
-    """Check one array of a reservoir; `n_columns` is given for sources, None for weights."""
-    dtype = np.float64 if n_columns is None else np.int32
-    if array is None or array.shape != shape or array.dtype != dtype:
-        found = "none" if array is None else f"{array.dtype} of shape {array.shape}"
-        wanted = f"{dtype.__name__} of shape {shape}"
-        raise ModelFileError(f"its array {name} must be {wanted}; found {found}")
-    if n_columns is None:
-        if not np.isfinite(array).all():
-            raise ModelFileError(f"its array {name} has entries that are not finite")
-    elif array.size and (
-        array.min() < 0 or array.max() >= n_columns or (np.diff(array, axis=-1) <= 0).any()
-    ):
-        raise ModelFileError(
-            f"its array {name} has sources that do not ascend from 0 to {n_columns - 1} at most"
-        )
+def _matrix(sources: Array, values: Array, n_sources: int) -> sp.csr_array:
+    """Return the matrix (H, n_sources) with ``values[h]`` in row h and columns ``sources[h]``."""
+    H, C = sources.shape
+    indptr = np.arange(0, H * C + 1, C)
+    return sp.csr_array((values.ravel(), sources.ravel(), indptr), (H, n_sources))
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class ReservoirConfig:
-    """Hyper-parameters of the embedding; see `fdgnn.GraphReservoir` for their meaning."""
+    """The parameters of a reservoir and its solver, as in `fdgnn.GraphReservoir`."""
 
     n_layers: int = 3
     n_units: int = 50
@@ -268,45 +246,38 @@ class ReservoirConfig:
     input_scaling: float = 1.0
     inter_layer_scaling: float = 1.0
     bias_scaling: float | None = None
-
-
-def n_inputs(graphs: GraphBatch) -> int:
-    """Count the inputs per vertex: different labels, features, or 1."""
-    if graphs.label_values is not None:
-        return len(graphs.label_values)
-    return 1 if graphs.features is None else graphs.features.shape[1]
+    degree: str | float = "average"
+    tol: float = 1e-3
+    max_iter: int = 50
+    solver: str = "auto"
+    handle_unknown: str = "ignore"
 
 
 def draw_reservoir(
-    config: ReservoirConfig,
-    graphs: GraphBatch,
-    degree: float,
-    seed: np.random.SeedSequence,
-    blank_unknown: bool = False,
+    config: ReservoirConfig, graphs: GraphBatch, degree: float, seed: np.random.SeedSequence
 ) -> DeepReservoir:
     """Draw a reservoir for the kind of vertices that `graphs` have.
 
     Layer i depends on the seed and its own number only, so a shallower reservoir is the
     beginning of a deeper one.
     """
-    vocabulary = None if graphs.label_values is None else tuple(graphs.label_values.tolist())
-    n = n_inputs(graphs)
+    vocabulary, n_inputs = None, 1
+    if graphs.label_values is not None:
+        vocabulary = tuple(graphs.label_values.tolist())
+        n_inputs = len(vocabulary)
+    elif graphs.features is not None:
+        n_inputs = graphs.features.shape[1]
     draw = _draw_cycles if config.n_connections == 1 else _draw_wiring
     # Graphs without arcs have k = 0. There W_H multiplies nothing, so any scale will do.
-    weights = draw(config, n, seed, degree or 1.0)
-    reservoir = DeepReservoir(weights, n, vocabulary, blank_unknown)
-    _check_weights(reservoir.largest_recurrent, degree)
-    return reservoir
-
-
-def _check_weights(largest: float, degree: float) -> None:
-    """Reject weights that cannot be computed with: a k next to zero makes them very large."""
-    if MAX_NUMBER.is_below(largest):
+    weights = draw(config, n_inputs, seed, degree or 1.0)
+    reservoir = DeepReservoir(weights, n_inputs, vocabulary, config.handle_unknown == "ignore")
+    if MAX_NUMBER.is_below(reservoir.largest_recurrent):  # a k next to zero makes weights large
         raise GraphError(
             f"k, the reservoir's degree, is {degree:g}, so that its recurrent weights would be "
-            f"{largest:g}; {MAX_NUMBER.in_words}; rescale the weights of edges, or give `degree` "
-            "as a larger number"
+            f"{reservoir.largest_recurrent:g}; {MAX_NUMBER.in_words}; rescale the weights of edges, "
+            "or give `degree` as a larger number"
         )
+    return reservoir
 
 
 def _draw_cycles(
@@ -317,14 +288,14 @@ def _draw_cycles(
 
     drawn = draw_layers(
         stream_words(seed),
-        config.n_layers,
-        config.n_units,
+        int(config.n_layers),  # it may be a NumPy integer of few bits
+        int(config.n_units),
         n_inputs,
-        config.effective_spectral_radius,
+        float(config.effective_spectral_radius),
         k,
-        config.input_scaling,
-        config.inter_layer_scaling,
-        math.nan if config.bias_scaling is None else config.bias_scaling,
+        float(config.input_scaling),
+        float(config.inter_layer_scaling),
+        math.nan if config.bias_scaling is None else float(config.bias_scaling),
     )
     sources, values, rec_sources, rec_values = (array[:, :, None] for array in drawn[:4])
     return Weights(
@@ -335,37 +306,32 @@ def _draw_cycles(
 def _draw_wiring(
     config: ReservoirConfig, n_inputs: int, seed: np.random.SeedSequence, k: float
 ) -> Weights:
-    """Draw the weights for any number of connections."""
-    L, H, C = config.n_layers, config.n_units, config.n_connections
-    sizes = [n_inputs] + [H] * (L - 1)
-    inputs = [_connect(stream(seed, i, Matrix.INPUT), H, n, C) for i, n in enumerate(sizes)]
+    """Draw the weights for any number of connections.
+
+    Numbers are drawn in [-1, 1]. Then W_I and bias are scaled to [-omega, omega], and W_H so that
+    ``rho(W_H) k`` is the effective spectral radius.
+    """
+    L, H, C = int(config.n_layers), int(config.n_units), int(config.n_connections)
+    first = _connect(stream(seed, 0, Matrix.INPUT), H, n_inputs, C)
+    inputs = [_connect(stream(seed, i, Matrix.INPUT), H, H, C) for i in range(1, L)]
     recurrent = [_connect(stream(seed, i, Matrix.RECURRENT), H, H, C) for i in range(L)]
-    bias = [stream(seed, i, Matrix.BIAS).uniform(-1, 1, size=H) for i in range(L)]
-    drawn = Weights(*inputs[0], *_stacked(inputs[1:], H), *_stacked(recurrent, H), np.array(bias))
-    return _scaled(drawn, config, k)
-
-
-def _stacked(layers: list[tuple[Array, Floats]], H: int) -> tuple[Array, Floats]:
-    """Sources and weights (n, H, C) of several layers."""
-    if not layers:
-        return np.empty((0, H, 1), dtype=np.int32), np.empty((0, H, 1))
-    return np.array([sources for sources, _ in layers]), np.array([values for _, values in layers])
-
-
-def _scaled(drawn: Weights, config: ReservoirConfig, k: float) -> Weights:
-    """W_I and bias in [-omega, omega], W_H with rho(W_H) k = rho, of weights drawn in [-1, 1]."""
-    omega = np.full(config.n_layers, config.inter_layer_scaling)
+    bias = np.array([stream(seed, i, Matrix.BIAS).uniform(-1, 1, size=H) for i in range(L)])
+    in_sources, in_values = np.empty((0, H, 1), dtype=np.int32), np.empty((0, H, 1))
+    if inputs:
+        in_sources, in_values = (np.array(each) for each in zip(*inputs, strict=True))
+    rec_sources, rec_values = (np.array(each) for each in zip(*recurrent, strict=True))
+    omega = np.full(L, float(config.inter_layer_scaling))
     omega[0] = config.input_scaling
-    radii = wiring_radii(drawn.rec_sources, drawn.rec_values)
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # see `_check_weights`
+    radii = wiring_radii(rec_sources, rec_values)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # see `draw_reservoir`
         factors = config.effective_spectral_radius / (radii * k)
-        rec_values = drawn.rec_values * factors[:, None, None]
-    return drawn._replace(
-        first_values=drawn.first_values * omega[0],
-        in_values=drawn.in_values * config.inter_layer_scaling,
-        rec_values=rec_values,
-        bias=drawn.bias * (omega[:, None] if config.bias_scaling is None else config.bias_scaling),
-    )
+        rec_values = rec_values * factors[:, None, None]
+    bias *= omega[:, None] if config.bias_scaling is None else float(config.bias_scaling)
+    return Weights(
+        first[0], first[1] * omega[0],
+        in_sources, in_values * float(config.inter_layer_scaling),
+        rec_sources, rec_values, bias,
+    )  # fmt: skip
 
 
 def _connect(rng: np.random.Generator, rows: int, columns: int, C: int) -> tuple[Array, Floats]:

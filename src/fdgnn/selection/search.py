@@ -48,7 +48,7 @@ from fdgnn.seeds import integer_seed, seed_sequence
 from fdgnn.selection.scoring import NestedPredictions, chosen_thresholds, scoring_of
 from fdgnn.targets import Targets, read_targets
 from fdgnn.texts import agreeing, counted, cut
-from fdgnn.threads import one_blas_thread, with_one_blas_thread
+from fdgnn.threads import one_blas_thread
 from fdgnn.workers import parallel
 
 #: Parameters of an estimator by name; a value is whatever the estimator takes.
@@ -246,7 +246,7 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self._keep_nested(ranking.task, ranking)
         return self
 
-    @with_one_blas_thread
+    @one_blas_thread()
     def refit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the selected model on other graphs, for instance on all after a search on a sample.
 
