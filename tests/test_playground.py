@@ -247,7 +247,7 @@ def test_the_figures_of_the_documentation_are_those_of_the_benchmark():
         sum(file[part] for file in results["smiles"]) for part in ("molecules", "same", "refused")
     )
     assert f"reads {same:,} of {n:,} molecules" in told
-    assert f"rejects {refused} with hydrogens" in told
+    assert f"rejects {refused} with explicit hydrogens" in told
     assert f"reads {n - same - refused} differently" in told
     moves = results["training"]["one slider"]
     within = "within 200 ms of processor time"

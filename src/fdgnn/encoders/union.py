@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.utils.metaestimators import _BaseComposition
 
 from fdgnn.arrays import Array, Features, Floats, Ints, dense, grouped, prefixed, spread
 from fdgnn.encoders.base import (
@@ -92,7 +91,7 @@ class UnionBlock:
 
 @register_encoder
 @dataclass(eq=False, repr=False)
-class EncoderUnion(_BaseComposition, Encoder):  # type: ignore[misc]
+class EncoderUnion(Encoder):
     """Encoders side by side: their features in blocks of the same scale.
 
     Parameters
@@ -147,14 +146,28 @@ class EncoderUnion(_BaseComposition, Encoder):  # type: ignore[misc]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return parameters; with `deep`, also those of the encoders, as ``name__parameter``."""
-        found: dict[str, Any] = self._get_params("encoders", deep=deep)
+        found: dict[str, Any] = super().get_params(deep=False)
+        for name, encoder in self.named_encoders if deep and self.encoders is not None else ():
+            found[name] = encoder
+            found |= {f"{name}__{k}": v for k, v in encoder.get_params(deep=True).items()}
         return found
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters of the union or of its encoders."""
-        if self.encoders is None and params.keys() - super().get_params(deep=False):
-            self.encoders = self.named_encoders
-        self._set_params("encoders", **params)
+        own = super().get_params(deep=False)
+        super().set_params(**{name: params.pop(name) for name in own if name in params})
+        named = dict(self.named_encoders)
+        for key, value in sorted(params.items(), key=lambda item: "__" in item[0]):
+            name, _, inner = key.partition("__")
+            if name not in named:
+                known = ", ".join(map(repr, named))
+                raise ValueError(f"an EncoderUnion of {known} has no parameter {key!r}")
+            if inner:
+                named[name].set_params(**{inner: value})
+            else:
+                named[name] = value
+        if params:
+            self.encoders = list(named.items())
         return self
 
     def check_parameters(self) -> None:

@@ -274,7 +274,7 @@ def draw_reservoir(
     if MAX_NUMBER.is_below(reservoir.largest_recurrent):  # a k next to zero makes weights large
         raise GraphError(
             f"k, the reservoir's degree, is {degree:g}, so that its recurrent weights would be "
-            f"{reservoir.largest_recurrent:g}; {MAX_NUMBER.in_words}; rescale the weights of edges, "
+            f"{reservoir.largest_recurrent:g}; {MAX_NUMBER.in_words}; rescale the edges' weights, "
             "or give `degree` as a larger number"
         )
     return reservoir
