@@ -73,3 +73,20 @@ def tikhonov(features, targets, alpha):
     U, s, Vt = np.linalg.svd(Z, full_matrices=False)
     W_Y = ((Vt.T * (s / (s**2 + alpha))) @ (U.T @ T)).T
     return W_Y, level - W_Y @ mean
+
+
+def state_distances(recurrent_weights, drive, graphs, n_steps):
+    """The definition of GES: (n_steps + 1, n_graphs) distances of two random states, step by step.
+
+    `drive` (n_vertices, H) is what the layer receives from outside, ``U W_I^T + bias``.
+    """
+    A, W = graphs.adjacency().toarray(), recurrent_weights.toarray()
+    rng = np.random.default_rng(0)
+    X, Z = rng.uniform(-1, 1, size=(2, *drive.shape))
+    distances = []
+    for step in range(n_steps + 1):
+        if step:
+            X, Z = (np.tanh(drive + A @ S @ W.T) for S in (X, Z))
+        squares = np.square(X - Z).sum(axis=1)
+        distances.append(np.sqrt(np.add.reduceat(squares, graphs.vertex_offsets[:-1])))
+    return np.array(distances)

@@ -21,6 +21,12 @@ _numbers = st.floats(-2, 2, width=32)
 _LABELS = {"integers": st.integers(-2, 3), "text": st.sampled_from(["C", "N", "Cl", ""])}
 
 
+def circulant(n: int, reach: int) -> Graph:
+    """A ring of n vertices, each joined to the next ones up to `reach` steps away."""
+    edges = {tuple(sorted((v, (v + d) % n))) for v in range(n) for d in range(1, reach + 1)}
+    return Graph(np.array(sorted(edges)).T, directed=False)
+
+
 @st.composite
 def graphs(
     draw: st.DrawFn,

@@ -19,12 +19,13 @@ from threadpoolctl import threadpool_limits
 
 import reference
 from fdgnn import FDGNNClassifier, FDGNNRegressor, Graph, GraphBatch, GraphReservoir, expansion
-from fdgnn.datasets import make_cycles, make_motif_graphs, make_random_graphs, make_regular
+from fdgnn.datasets import make_cycles, make_motif_graphs, make_random_graphs
 from fdgnn.exceptions import ConvergenceWarning, GraphError, UnknownLabelError
 from fdgnn.expansion import draw_projection, projection_norm, unscaled_projection
 from fdgnn.seeds import seed_sequence
 from fdgnn.targets import code_classes
 from models import NAMES, classifier, regressor
+from strategies import circulant
 
 SMALL = {"n_layers": 2, "n_units": 10, "effective_spectral_radius": 0.5, "random_state": 0}
 
@@ -141,9 +142,9 @@ def test_motifs_are_learned(motifs):
 
 
 def test_degree_is_the_average_or_the_largest_or_given():
-    graphs = GraphBatch.from_graphs([*make_cycles([4]), *make_regular(3, degree=5, n_vertices=8)])
+    graphs = GraphBatch.from_graphs([*make_cycles([4]), *[circulant(8, 3)] * 3])
     degrees = {d: GraphReservoir(degree=d).fit(graphs).degree_ for d in ("average", "max", 7)}
-    assert degrees == {"average": (2 + 3 * 5) / 4, "max": 5.0, 7: 7.0}
+    assert degrees == {"average": (2 + 3 * 6) / 4, "max": 6.0, 7: 7.0}
 
 
 # ---------------------------------------------------------------------- the transformer
@@ -336,7 +337,7 @@ def test_features_of_another_width_are_refused():
 
 
 def test_unconverged_graphs_are_told_once_with_numbers():
-    graphs = make_regular(6, degree=4, n_vertices=10, random_state=0)
+    graphs = GraphBatch.from_graphs([circulant(10, 2)] * 6)
     model = FDGNNClassifier(
         n_layers=2, effective_spectral_radius=5.0, input_scaling=0.1, random_state=0
     )

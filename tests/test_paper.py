@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from fdgnn import FDGNNClassifier
+from fdgnn.datasets import make_random_graphs
 from fdgnn.evaluation import paper
+from fdgnn.linear.ridge import PAPER_ALPHAS
 
 NINE = list(paper.DATASETS)
 
@@ -74,17 +77,18 @@ def test_training_times_on_mutag():
 
 
 def test_free_parameters():
-    """2 H + 1: 1001 on NCI1 and COLLAB, 101 elsewhere."""
-    settings = paper.SETTINGS
-    free = {n: settings.projections_per_unit * d.n_units + 1 for n, d in paper.DATASETS.items()}
-    assert {name for name, count in free.items() if count == 1001} == {"NCI1", "COLLAB"}
-    assert set(free.values()) == {101, 1001}
+    """P + 1 = 2 H + 1 with the default factor: 1001 on NCI1 and COLLAB, 101 elsewhere."""
+    graphs = make_random_graphs(10, random_state=0)
+    for n_units, free in ((50, 101), (500, 1001)):
+        assert {d.n_units for d in paper.DATASETS.values()} == {50, 500}
+        model = FDGNNClassifier(n_units=n_units, random_state=0).fit(graphs, [0, 1] * 5)
+        assert model.coef_.size + model.intercept_.size == free
+    large = {name for name, d in paper.DATASETS.items() if d.n_units == 500}
+    assert large == {"NCI1", "COLLAB"}
 
 
 def test_the_grid_of_regularizers():
-    assert len(paper.SETTINGS.alphas) == 12
-    assert (paper.SETTINGS.alphas[0], paper.SETTINGS.alphas[-1]) == (1e-8, 1e3)
-    assert paper.SETTINGS.alphas[8] == 1.0
+    assert pytest.approx([10.0**k for k in range(-8, 4)]) == PAPER_ALPHAS
 
 
 def test_undirected_edges_count_twice_and_loops_once():

@@ -408,7 +408,7 @@ def test_graphs_that_lack_what_arcs_carry_never_take_the_others_down():
     plain, alone = Graph([[0], [1]], labels=["a", "b"]), Graph([[], []], labels=["a"])
     labeled = dataclasses.replace(plain, edge_labels=["s"])
     weighted = dataclasses.replace(plain, weights=[2.0])
-    for own, what in ((labeled, "labels on arcs"), (weighted, "weights")):
+    for own, what in ((labeled, "labels on edges"), (weighted, "weights")):
         for encoder in ("wl", "union"):
             model = GraphClassifier(encoder, random_state=0).fit([own] * 4, [0, 1] * 2)
             found = model.valid_graphs([plain, plain, own])

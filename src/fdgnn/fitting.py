@@ -463,7 +463,8 @@ def _draw(
         check_features(F, len(graphs), own)
         expansion = draw_expansion(own, F.shape[1], base.n_projections, seed)
         X = expanded(F, expansion)
-        block = descriptor_block(graphs, X)
+        described = graphs.descriptors
+        block = None if described is None else DescriptorBlock.of(described, X)
         encoding = Encoding([F], convergence)
         drawn.append(_Drawn(own, expansion, block, encoding, beside(X, block, graphs)))
     return drawn
@@ -563,12 +564,6 @@ def alpha_of_outputs(alpha: float | tuple[float, ...], targets: Targets) -> floa
         return alpha
     widths = [target.columns.stop - target.columns.start for target in targets.each]
     return np.repeat(alpha, widths)
-
-
-def descriptor_block(graphs: GraphBatch, features: Features) -> DescriptorBlock | None:
-    """Fit the encoding of graph-level features, if there are any."""
-    described = graphs.descriptors
-    return None if described is None else DescriptorBlock.of(described, features)
 
 
 def draw_expansion(

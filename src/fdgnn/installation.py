@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
@@ -14,14 +13,7 @@ from fdgnn.encoders import GraphReservoir, WLCounts
 from fdgnn.exceptions import KernelError
 
 
-class KernelFacts(NamedTuple):
-    """Which engine this machine takes, and which ones it can run."""
-
-    engine: str
-    runs: tuple[str, ...]
-
-
-def compile_kernels(verbose: bool = False) -> KernelFacts:
+def compile_kernels(verbose: bool = False) -> tuple[str, ...]:
     """Check that all kernels are compiled and work on this machine.
 
     They are compiled when fdgnn is installed. This function compares each engine's arithmetic with
@@ -31,6 +23,11 @@ def compile_kernels(verbose: bool = False) -> KernelFacts:
     ----------
     verbose : bool, default=False
         Whether to show progress.
+
+    Returns
+    -------
+    tuple of str
+        The engines that this machine can run, the best one last.
 
     Raises
     ------
@@ -48,7 +45,7 @@ def compile_kernels(verbose: bool = False) -> KernelFacts:
     steps: list[Callable[[], None]] = [*(partial(_try_engine, name) for name in runs), _try_graphs]
     for step in Context(quiet=not verbose).track(steps, len(steps), "trying kernels"):
         step()
-    return KernelFacts(kernels.ENGINE, runs)
+    return runs
 
 
 def _try_graphs() -> None:

@@ -31,12 +31,7 @@ def printable(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() else _escaped(c) for c in text)
-
-
-def _escaped(character: str) -> str:
-    units = character.encode("utf-16-be", errors="surrogatepass")
-    return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
 def parse_json(text: str) -> Any:

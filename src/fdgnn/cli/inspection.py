@@ -384,20 +384,21 @@ def compile_command(quiet: Quiet = False, as_json: AsJson = False) -> None:
     from fdgnn.exceptions import MissingDependencyError
     from fdgnn.html.page import cache_vega_bundle
     from fdgnn.installation import compile_kernels
+    from fdgnn.kernels import ENGINE
 
-    found = compile_kernels(verbose=not quiet)
+    runs = compile_kernels(verbose=not quiet)
     charts = None  # if the extra is not installed, or nothing can be kept
     with suppress(MissingDependencyError):
         path = cache_vega_bundle()
         charts = path and str(path)
     if as_json:
-        facts = {"engine": found.engine, "runs": list(found.runs), "charts": charts}
+        facts = {"engine": ENGINE, "runs": list(runs), "charts": charts}
         typer.echo(json.dumps(facts))
         return
     who = "FDGNN_ENGINE asks for" if os.environ.get("FDGNN_ENGINE") else "this processor uses"
     typer.echo(
         f"the kernels were compiled when fdgnn was installed, and work on this machine; {who} "
-        f"the engine '{found.engine}', of {', '.join(found.runs)}"
+        f"the engine '{ENGINE}', of {', '.join(runs)}"
     )
     if charts is not None:
         say(f"script for the charts of reports: {charts}", quiet)

@@ -5,7 +5,6 @@ from fdgnn.datasets.generators import (
     make_cycles,
     make_motif_graphs,
     make_random_graphs,
-    make_regular,
     make_stars,
 )
 from fdgnn.datasets.read import iter_graphs, read_graphs
@@ -24,7 +23,6 @@ __all__ = [
     "make_cycles",
     "make_motif_graphs",
     "make_random_graphs",
-    "make_regular",
     "make_stars",
     "read_graphs",
 ]

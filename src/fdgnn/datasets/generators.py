@@ -51,29 +51,6 @@ def make_cliques(sizes: Any) -> GraphBatch:
     return GraphBatch.from_arcs(offsets_of(sizes), pairs[:, pairs[0] < pairs[1]])
 
 
-def make_regular(
-    n_graphs: int = 10, *, n_vertices: int = 20, degree: int = 3, random_state: Seed = None
-) -> GraphBatch:
-    """Draw random graphs in which every vertex has the same number of neighbors.
-
-    Parameters
-    ----------
-    n_graphs, n_vertices, degree : int
-        The product of `n_vertices` and `degree` must be even, `degree` below `n_vertices`.
-    random_state : int, Generator or None
-    """
-    if not 0 <= degree < n_vertices or n_vertices * degree % 2:
-        raise GraphError(
-            f"no graph of {n_vertices} vertices has degree {degree} everywhere: the degree must "
-            "be below the number of vertices, and the product of the two even"
-        )
-    rng = np.random.default_rng(random_state)
-    sizes = np.full(n_graphs, n_vertices)
-    offsets = offsets_of(_checked_sizes(sizes, smallest=1))
-    edges = [_regular_edges(n_vertices, degree, rng) + first for first in offsets[:-1]]
-    return GraphBatch.from_arcs(offsets, np.concatenate(edges, axis=1))
-
-
 def make_random_graphs(
     n_graphs: int = 100,
     *,
@@ -203,25 +180,6 @@ def _barabasi_albert(starts: Ints, sizes: Ints, m: int, rng: np.random.Generator
         ends[:, v - 1, 1] = v
     graph, step, i = np.nonzero(ends[:, :, 1] < sizes[:, None, None])
     return ends[graph, step, :, i].T + starts[graph]
-
-
-def _regular_edges(n: int, degree: int, rng: np.random.Generator) -> Ints:
-    """Pair half-edges at random; pair those again that would repeat an edge or be a loop."""
-    if 2 * degree >= n:  # sparse graphs are found sooner; use the complement of one
-        u, v = np.triu_indices(n, k=1)
-        missing = _regular_edges(n, n - 1 - degree, rng)
-        return np.stack([u, v])[:, ~np.isin(u * n + v, missing[0] * n + missing[1])]
-    while True:
-        edges, loose = np.empty(0, dtype=np.int64), np.repeat(np.arange(n), degree)
-        for _ in range(20):  # the rest may have no solution: then start again
-            u, v = np.sort(rng.permutation(loose).reshape(-1, 2), axis=1).T
-            keys, where = np.unique(u * n + v, return_index=True)
-            good = np.zeros(len(u), dtype=bool)
-            good[where] = ~np.isin(keys, edges) & (u != v)[where]
-            edges = np.concatenate([edges, (u * n + v)[good]])
-            loose = np.concatenate([u[~good], v[~good]])
-            if len(loose) == 0:
-                return np.stack(np.divmod(edges, n))
 
 
 # ---------------------------------------------------------------------- sizes

@@ -38,6 +38,7 @@ from fdgnn.exceptions import (
     frames_of_libraries,
 )
 from fdgnn.graphs import GraphBatch
+from fdgnn.graphs.checks import first_new
 from fdgnn.graphs.converters import as_batch
 from fdgnn.graphs.graph import Kind
 from fdgnn.parameters import LARGEST_WHOLE, Jobs, Rule, check_parameters
@@ -52,7 +53,8 @@ HANDLE_UNKNOWN = ("error", "ignore")
 
 def unknown_labels_in_words(graphs: GraphBatch, vocabulary: Sequence[Any] | None) -> dict[int, str]:
     """Return messages about graphs with a vertex label outside the vocabulary, by position."""
-    new = graphs.new_labels(vocabulary)
+    codes, values = graphs.label_codes, graphs.label_values
+    new = first_new(vocabulary, codes, values, graphs.vertex_offsets)
     return {g: f"vertex label {label} was not seen during fit" for g, label in new.items()}
 
 

@@ -18,6 +18,7 @@ from fdgnn.encoders.registry import register_encoder, take
 from fdgnn.encoders.wl_labels import ArcReading, Channels, Colors
 from fdgnn.exceptions import ModelFileError
 from fdgnn.graphs import GraphBatch
+from fdgnn.graphs.checks import first_new
 from fdgnn.graphs.graph import Kind
 from fdgnn.limits import MAX_WL_ITERATIONS
 from fdgnn.parameters import Number, OneOf, Rule
@@ -389,7 +390,9 @@ class WLCounts(LabelCounts):
 
     def unknown_labels(self, graphs: GraphBatch) -> dict[int, str]:
         """Return graphs with an unknown label that is ignored."""
-        new = graphs.new_edge_labels(self.arc_vocabulary_)
+        offsets = np.asarray(graphs.indptr[graphs.vertex_offsets], dtype=np.int64)
+        codes, values = graphs.edge_label_codes, graphs.edge_label_values
+        new = first_new(self.arc_vocabulary_, codes, values, offsets)
         found = {g: f"edge label {label} was not seen during fit" for g, label in new.items()}
         return found | super().unknown_labels(graphs)
 

@@ -1,4 +1,4 @@
-"""The paper's tables, settings and dataset facts, as data.
+"""The paper's tables and dataset facts, as data.
 
 C. Gallicchio and A. Micheli, "Fast and Deep Graph Neural Networks", AAAI 2020. Datasets have
 their names in the TU collection here; `DATASETS` gives the paper's own names.
@@ -225,24 +225,3 @@ MUTAG_TRAINING_TIMES = {
 
 #: MUTAG in GIN's protocol, the best accuracy on the validation folds: FDGNN's, and GIN's range.
 MUTAG_GIN_PROTOCOL = {"FDGNN": 94.8, "GIN": (83.5, 90.0)}
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Settings of all experiments of the paper; the number of units differs by dataset."""
-
-    n_connections: int = 1  # C
-    tol: float = 1e-3  # epsilon
-    max_iter: int = 50  # nu
-    projections_per_unit: int = 2  # P = 2 H
-    effective_spectral_radius: tuple[float, float] = (0.0, 1.0)  # rho, open interval
-    input_scaling: tuple[float, float] = (0.0, 1.0)  # omega(1), open interval
-    inter_layer_scaling: tuple[float, float] = (0.0, 1.0)  # omega, open interval
-    alphas: tuple[float, ...] = tuple(float(f"1e{e}") for e in range(-8, 4))  # Tikhonov's lambda
-    n_configurations: int = 100
-    n_guesses: int = 20
-    n_outer_folds: int = 10
-    n_inner_folds: int = 10
-
-
-SETTINGS = Settings()

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from fdgnn.arrays import Array, Floats, Ints, frozen, looked_up, offsets_of, positions, ranges
 from fdgnn.exceptions import GraphError, UnknownLabelError
 from fdgnn.graphs import checks, colors
-from fdgnn.graphs.checks import coded, decoded, first_new, recoded
+from fdgnn.graphs.checks import coded, decoded, recoded
 from fdgnn.graphs.descriptors import Descriptors, mixed_kinds
 from fdgnn.graphs.graph import Faults, Graph, Kind, Union, join, merge_arcs, read_part, read_parts
 from fdgnn.graphs.smiles import Smiles, SmilesColumn
@@ -528,15 +528,6 @@ class GraphBatch(Sequence[Graph]):
         data = np.ones(self.n_arcs) if self.weights is None else self.weights
         n = self.n_vertices
         return sp.csr_array((data, self.neighbors + shift, self.indptr), shape=(n, n))
-
-    def new_labels(self, vocabulary: Sequence[Any] | None) -> dict[int, Any]:
-        """Return the positions of graphs with an unknown vertex label, and the first such label."""
-        return first_new(vocabulary, self.label_codes, self.label_values, self.vertex_offsets)
-
-    def new_edge_labels(self, vocabulary: Sequence[Any] | None) -> dict[int, Any]:
-        """Return the positions of graphs with an unknown arc label, and the first such label."""
-        offsets = np.asarray(self.indptr[self.vertex_offsets], dtype=np.int64)
-        return first_new(vocabulary, self.edge_label_codes, self.edge_label_values, offsets)
 
     def encode_labels(
         self, vocabulary: Sequence[Any], *, blank: bool = False

@@ -166,11 +166,11 @@ def target_groups(
     for column, its_alpha in enumerate(each.tolist()):
         own = weights[:, column].tobytes() if weights is not None and weights.ndim == 2 else b""
         groups.setdefault((known[:, column].tobytes(), own, its_alpha), []).append(column)
-    return [_group(np.array(columns), known, weights, each) for columns in groups.values()]
-
-
-def _group(columns: Ints, known: Mask, weights: Floats | None, alphas: Floats) -> TargetGroup:
-    first = columns[0]
-    if weights is not None and weights.ndim == 2:
-        weights = np.ascontiguousarray(weights[:, first])
-    return TargetGroup(columns, known[:, first], weights, float(alphas[first]))
+    found = []
+    for columns in groups.values():
+        first, own_weights = columns[0], weights
+        if weights is not None and weights.ndim == 2:
+            own_weights = np.ascontiguousarray(weights[:, first])
+        group = TargetGroup(np.array(columns), known[:, first], own_weights, float(each[first]))
+        found.append(group)
+    return found

@@ -72,8 +72,10 @@ def held_out_predictions(
     -------
     (a, n, q) float64
     """
-    if weights is not None:
-        return _weighted(X, Y, alphas, fold, weights)
+    if weights is not None:  # the dual form if samples are fewer than features
+        if len(X) <= X.shape[1]:
+            return np.asarray(held_out_exactly(X @ X.T, Y, alphas, fold[None], weights)[0])
+        return _by_gram_matrices(X, Y, alphas, fold, weights)
     train = np.flatnonzero(fold >= 0)
     fold_size = np.bincount(fold[train]).max()
     # The work of one held-out system, in multiplications: fold by fold, or P by P.
@@ -82,13 +84,6 @@ def held_out_predictions(
     few_samples = len(train) - fold_size <= P
     form = _by_block_formula if few_samples or hat < P**3 / 3 else _by_gram_matrices
     return form(X - X[train].mean(axis=0), Y, alphas, fold)
-
-
-def _weighted(X: Floats, Y: Floats, alphas: Floats, fold: Folds, weights: Floats) -> Floats:
-    """Return the dual form if samples are fewer than features, else Gram matrices."""
-    if len(X) <= X.shape[1]:
-        return np.asarray(held_out_exactly(X @ X.T, Y, alphas, fold[None], weights)[0])
-    return _by_gram_matrices(X, Y, alphas, fold, weights)
 
 
 # ---------------------------------------------------------------------- small folds: block formula

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fdgnn.arrays import Array, grouped, largest_of, prefixed
@@ -180,9 +181,11 @@ def _arrays(model: Any, training_graphs: bool) -> dict[str, Array]:
     kept = model._training_graphs
     if kept is not None and not training_graphs:
         kept = kept.anonymous()
+    scores = {str(t): own.scores for t, own in enumerate(model.targets_) if own.scores is not None}
+    conformal = {t: np.concatenate(own.groups) for t, own in scores.items()}
     return (
         description.estimator_arrays(model.estimators_)
-        | prefixed("conformal", state.target_arrays(model))
+        | prefixed("conformal", conformal)
         | prefixed("novelty", state.novelty_arrays(model._novelty))
         | prefixed("training", state.training_arrays(kept))
     )

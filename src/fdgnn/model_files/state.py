@@ -192,12 +192,6 @@ def describe_targets(model: Any) -> list[TargetRecord]:
     ]
 
 
-def target_arrays(model: Any) -> dict[str, Array]:
-    """Return the conformal scores of each target that has some, by its number."""
-    each = enumerate(model.targets_)
-    return {str(t): np.concatenate(own.scores.groups) for t, own in each if own.scores is not None}
-
-
 def _describe_classes(classes: Array | None) -> ClassesRecord | None:
     if classes is None:
         return None
