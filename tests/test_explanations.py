@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import is_classifier
 from sklearn.metrics import roc_auc_score
+from threadpoolctl import threadpool_limits
 
 from fdgnn import (
     AutoGraphClassifier,
@@ -460,3 +461,16 @@ def test_edge_labels_leave_explanations_as_they_are():
     ):
         assert a.score == b.score
         np.testing.assert_array_equal(a.edge_effects, b.edge_effects)
+
+
+def test_attributions_do_not_depend_on_threads_of_blas():
+    graphs = make_random_graphs(120, n_vertices=(20, 60), random_state=0)
+    encoder = GraphReservoir(
+        n_units=200, n_layers=3, n_connections=3, pooled_layers="all", random_state=0
+    )
+    model = GraphClassifier(encoder, readout="rbf", random_state=0).fit(graphs, [0, 1] * 60)
+    found = []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads, user_api="blas"):
+            found.append(np.concatenate([one.vertices for one in explain(model, graphs[:20])]))
+    np.testing.assert_array_equal(*found)

@@ -46,6 +46,7 @@ from fdgnn.linear import LinearReadout
 from fdgnn.schema import check_choice
 from fdgnn.targets import winning_class
 from fdgnn.texts import html_table
+from fdgnn.threads import one_blas_thread
 
 _AT_ONCE = 50_000  # vertices whose states are held in memory together
 _SHOWN = 5  # groups and descriptors in a notebook
@@ -127,6 +128,7 @@ class Explanation:
         return f"<div>{self._repr_svg_() or ''}{html_table(rows)}</div>"
 
 
+@one_blas_thread()
 def explain(
     model: Any,
     graphs: Any,

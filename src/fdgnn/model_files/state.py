@@ -87,10 +87,12 @@ def restored_readout(
 
 def _coded(name: str, entries: Array) -> dict[str, Array]:
     """Return entries, or their distinct values and codes, if that takes less room."""
-    values, codes = np.unique(entries, return_inverse=True)
-    short = {f"{name}.values": values, f"{name}.codes": codes.astype(_code_type(len(values)))}
-    fits = len(values) <= _SHORT and _size(short) < entries.nbytes
-    return short if fits else {name: entries}
+    values = np.unique(entries)
+    if len(values) > _SHORT:
+        return {name: entries}
+    codes = np.searchsorted(values, entries).astype(_code_type(len(values)))
+    short = {f"{name}.values": values, f"{name}.codes": codes}
+    return short if _size(short) < entries.nbytes else {name: entries}
 
 
 def _decoded(arrays: dict[str, Array], name: str, dtype: Any) -> Array:
