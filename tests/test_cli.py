@@ -395,7 +395,7 @@ def test_no_file_of_results_is_written_if_all_rows_are_invalid(screen, tmp_path)
         ["fit", bad, "--target", "y", "-o", tmp_path / "m.fdgnn"],
     ):
         run = fdgnn(*words, "-q")
-        assert_one_clear_line(run, "none of the", "row 0: its SMILES 'C((' cannot be parsed")
+        assert_one_clear_line(run, "none of the", "row 0: the SMILES 'C((' cannot be parsed")
         listed = (tmp_path / f"{words[-1].name}.rejects.csv").read_text().splitlines()
         assert [line.split(",")[0] for line in listed] == ["row", "0", "1"]
         assert not words[-1].exists()

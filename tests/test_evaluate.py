@@ -222,7 +222,7 @@ def test_a_rare_class_is_evaluated_as_it_is_fitted(tmp_path):
     words = ["evaluate", folder, "--model", "wl", "--no-report", "--out"]
     run = fdgnn(*words, tmp_path / "run")
     assert run.returncode == 0, run.stderr
-    assert "ROC AUC selects models, and the decision threshold is the one" in run.stderr
+    assert "models are selected by ROC AUC, and the decision threshold by the F1" in run.stderr
     assert run.stdout.splitlines()[2].startswith("ROC AUC")  # the headline
     found = result_of(tmp_path / "run")
     assert (found.protocol.scoring, found.protocol.threshold) == ("roc_auc", "f1")

@@ -327,7 +327,7 @@ def test_views_say_in_words_what_they_show(model):
     np.testing.assert_array_equal(alone.values, one.vertex_effects)
     assert together.what == "Effect on the score of leaving out each group"
     larger = max(one.groups, key=lambda group: abs(group.effect))
-    assert together.colors.endswith(f"most of all without: {larger.name}")
+    assert together.colors.endswith(f"largest effect: {larger.name}")
     assert together.values[1] == larger.effect
     assert (together.values[3:] == 0).all()
     assert len(views_of(explain(model, GRAPHS[:1])[0])) == 1

@@ -316,7 +316,7 @@ def test_long_smiles_make_no_dense_matrix(tmp_path):
     path = tmp_path / "g.csv"
     path.write_text(f"smiles,y\nCCO,1\n{'C' * 50_000},2\nCCN,1\n")
     table = read_graphs(path, target="y")
-    told = "its SMILES has 50000 characters; SMILES of up to 5,000 characters are accepted "
+    told = "the SMILES has 50000 characters; SMILES of up to 5,000 characters are accepted "
     assert rejected(table) == {1: f"{told}(FDGNN_MAX_SMILES)"}
 
 

@@ -95,7 +95,8 @@ def test_auto_is_the_default(data, models, tmp_path):
     run = fdgnn("fit", data, "--target", "y", "-o", tmp_path / "m.fdgnn")
     assert run.returncode == 0, run.stderr
     assert (tmp_path / "m.fdgnn").read_bytes() == models["auto"][0].read_bytes()
-    assert f"the average of: {'; '.join(models['auto'][1]['base_models'])}\n" in run.stdout
+    names = models["auto"][1]["base_models"]
+    assert f"ensemble of {len(names)} base models: {'; '.join(names)}\n" in run.stdout
 
 
 @pytest.mark.parametrize("name", ENCODERS)

@@ -180,7 +180,7 @@ def test_a_file_of_numbers_from_the_shell_in_scaffolds(tmp_path, monkeypatch):
         (["MOTIFS", "--with", "ecfp-rf"], "ecfp-rf is for molecules"),
         (["MOTIFS", "--target", "y"], "--target is for tables, and"),
         (["MOTIFS", "--atoms", "rich"], "--atoms is for tables, and"),
-        (["mine.csv", "--with", "ecfp-lr"], "it is not known which column is the target"),
+        (["mine.csv", "--with", "ecfp-lr"], "no target column is given"),
         (["mine.csv", "--target", "activity"], "activity"),
         (
             ["mine.csv", "--target", "active", "--target", "smiles"],

@@ -51,7 +51,7 @@ def test_two_processes_predict_as_one_does(model, files):
     assert found == expected
     assert [len(rows) for rows in found] == [10, 10, 5]
     assert [reject.row for rows in found for reject in rows.rejects] == [4, 14, 24]
-    with pytest.raises(DatasetFormatError, match=r"new.csv, row 4: its SMILES 'C1CC'"):
+    with pytest.raises(DatasetFormatError, match=r"new.csv, row 4: the SMILES 'C1CC'"):
         list(predict_rows(predictor, tables(strict=True), 2))
 
 

@@ -68,7 +68,7 @@ def test_each_file_becomes_one_as_plain_predict_writes_it(model, data, tmp_path,
     assert_all_there(model, data, out, tmp_path)
     summary = json.loads(run.stdout)
     assert (summary["shards"], summary["rows"], summary["rejected"]) == (3, 21, 3)
-    assert "a.csv, row 4: its SMILES 'C1CC'" in run.stderr
+    assert "a.csv, row 4: the SMILES 'C1CC'" in run.stderr
     listed = list(csv.DictReader((out / "rejects" / "c.csv.rejects.csv").read_text().splitlines()))
     assert [row["row"] for row in listed] == ["4"]
     again = fdgnn("predict", model, tmp_path / given, "-o", f"{out}/", "--json")
@@ -150,7 +150,7 @@ def test_formats_names_that_collide_and_options_that_need_a_directory(model, dat
         csv.DictReader(plain(model, data / "a.csv", tmp_path / "p.csv").decode().split("\n"))
     )
     assert table.column("prediction").to_pylist() == [row["prediction"] or None for row in rows]
-    assert table.column("error").to_pylist()[4].startswith("its SMILES 'C1CC'")
+    assert table.column("error").to_pylist()[4].startswith("the SMILES 'C1CC'")
     twin = tmp_path / "a.csv"
     twin.write_text("smiles\nCC\n")
     run = fdgnn("predict", model, twin, data, "-o", tmp_path / "more")

@@ -287,7 +287,7 @@ def test_rows_without_a_target_are_bad_only_if_it_is_asked_for(tmp_path, value):
     table = read_graphs(path, target="y")
     assert table.rows.tolist() == [0]
     assert table.y.tolist() == [1]
-    assert "its target" in reasons(table)[1]
+    assert "target" in reasons(table)[1]
     assert len(read_graphs(path).graphs) == 2
 
 

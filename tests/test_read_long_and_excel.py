@@ -156,7 +156,7 @@ def test_excel(tmp_path):
     assert table.smiles == ("CCO", "CCN")
     assert table.y.tolist() == [1.0, 0.5]
     assert [(bad.row, bad.reason[:16]) for bad in table.rejects] == [
-        (1, "its line is blan"), (2, "its SMILES 'C1CC"),
+        (1, "its line is blan"), (2, "the SMILES 'C1CC"),
     ]  # fmt: skip
     assert table.ids == ("a", 1, "b", "c")
     with pytest.warns(UnusedDataWarning, match="the sheets 'More' are not used: save the sheet"):

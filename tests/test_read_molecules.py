@@ -113,17 +113,17 @@ def test_bad_molecules_are_told_of_and_rdkit_is_silent(tmp_path, capfd):
     assert table.y.tolist() == [1, 0, 0]
     reasons = {reject.row: reject.reason for reject in table.rejects}
     assert reasons == {
-        1: "its SMILES 'C1CC' cannot be parsed",
-        2: "its SMILES 'CF(C)C' is not a molecule: "
+        1: "the SMILES 'C1CC' cannot be parsed",
+        2: "the SMILES 'CF(C)C' is not a molecule: "
         "Explicit valence for atom # 1 F, 3, is greater than permitted",
-        3: "its SMILES is missing",
-        4: "its SMILES 'c1cccc1' is not a molecule: "
+        3: "the SMILES is missing",
+        4: "the SMILES 'c1cccc1' is not a molecule: "
         "Can't kekulize mol.  Unkekulized atoms: 0 1 2 3 4",
-        5: "its target is missing",
+        5: "the target is missing",
         7: "it has 3 fields, but the header has 2",
     }
     assert capfd.readouterr() == ("", "")
-    with pytest.raises(DatasetFormatError, match=r"m\.csv, row 1: its SMILES 'C1CC' cannot"):
+    with pytest.raises(DatasetFormatError, match=r"m\.csv, row 1: the SMILES 'C1CC' cannot"):
         read_graphs(path, strict=True)
 
 

@@ -92,7 +92,7 @@ def test_bad_files_and_lines(folder):
     assert reasons["unlabeled.graphml"].startswith(
         "its vertices have no attribute 'label'; the attributes are none"
     )
-    assert reasons["b.graphml"] == "its target is missing"
+    assert reasons["b.graphml"] == "the target is missing"
     assert reasons["unnamed.graphml"] == "labels.csv has no line for it"
     assert table.n_rows == 9
 

@@ -154,7 +154,7 @@ def test_data_frames(make, expected):
     gaps = make({"smiles": ["CCO", None, "CCN"], "y": [0.5, 1.5, float("nan")]})
     found = read_graphs(gaps, target="y")
     reasons = [reject.reason for reject in found.rejects]
-    assert reasons == ["its SMILES is missing", "its target is missing"]
+    assert reasons == ["the SMILES is missing", "the target is missing"]
     graphs = make({"edge_index": [row["edge_index"] for row in ROWS], "y": [0, 1]})
     assert len(read_graphs(graphs, target="y").graphs) == 2
     with pytest.raises(DatasetFormatError, match=r"^the data frame: there is no column 'why'"):
@@ -181,7 +181,7 @@ def test_lists_of_molecules(expected):
         assert [reject.row for reject in table.rejects] == [1]
     table = read_graphs(mols)
     assert table.smiles == ("CCO", "CCN")
-    assert [reject.reason for reject in table.rejects] == ["its SMILES is missing"]
+    assert [reject.reason for reject in table.rejects] == ["the SMILES is missing"]
     changed_ones = read_graphs(["CC[O-].[Na+]", "CCO"], standardize="parent").changes
     assert [(c.row, c.before, c.after) for c in changed_ones] == [(0, "CC[O-].[Na+]", "CCO")]
     model = FDGNNClassifier(random_state=0).fit(["CCO", "CCN", "CCCO", "CCCN"], [0, 1, 0, 1])
@@ -287,10 +287,10 @@ def test_what_is_missing_in_a_list_of_molecules_is_one_reject(missing):
     table = read_graphs(["CCO", missing])
     assert len(table.graphs) == 1
     assert [(reject.row, reject.reason) for reject in table.rejects] == [
-        (1, "its SMILES is missing")
+        (1, "the SMILES is missing")
     ]
     model = FDGNNClassifier(random_state=0).fit(["CCO", "CC", "CCN"] * 4, [0, 1, 1] * 4)
-    with pytest.raises(GraphError, match="graph 1: it"):
+    with pytest.raises(GraphError, match="graph 1: .* SMILES"):
         model.predict(["CCO", missing])
 
 

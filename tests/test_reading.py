@@ -353,7 +353,7 @@ def test_a_model_fitted_with_edge_labels_reads_them_and_misses_them(tmp_path):
     numbers = write_folder(tmp_path / "toy", edge_labels="1\n1\n2\n2\n1\n1\n3\n2\n1\n4\n4\n")
     for folder in (write_folder(tmp_path / "plain"), numbers):
         with pytest.raises(
-            DatasetFormatError, match=r"it has .* has .* one text per edge on edges"
+            DatasetFormatError, match=r"do not match .* has .* one text per edge on edges"
         ):
             read_graphs(folder, like=model)
     whole = load_tu(numbers)[0].schema

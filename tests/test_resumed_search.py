@@ -108,7 +108,7 @@ def test_settings_of_the_model_are_options(file, run_fdgnn):  # noqa: F811
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    (["--units", "3"], "--units is for --model paper; --model auto has no such choice"),
+    (["--units", "3"], "--units is for --model paper; --model auto does not use it"),
     (["--model", "paper", "--iterations", "3"], "--iterations is for --model wl; --model paper"),
     (["--model", "union", "--alpha", "1"], "--alpha is for --model paper or wl; --model union"),
     (["--model", "paper", "--units", "0"], "--units 0: expected an integer, at least 1"),

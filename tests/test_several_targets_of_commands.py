@@ -55,7 +55,7 @@ def test_columns_of_several_targets_are_a_table_with_empty_cells(tmp_path):
     assert {type(value) for value in found.y[:, 1]} == {int, type(None)}
     assert set(found.y[:, 0]) == {"yes", "no", None}
     assert 5 in [bad.row for bad in found.rejects]
-    assert {bad.reason for bad in found.rejects} == {"all of its targets are missing"}
+    assert {bad.reason for bad in found.rejects} == {"all targets are missing"}
     graphs, several = table_targets(found)
     assert len(graphs) == len(several)
     assert [each.tolist() for each in several.classes] == [["no", "yes"], [0, 1, 2]]

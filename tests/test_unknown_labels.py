@@ -126,7 +126,7 @@ def test_a_strange_item_does_not_take_the_others_down():
     smiles = ["CCO", "CCN", "CCC", "CCCO", "CCCN", "CC=O"] * 3
     model = GraphClassifier("wl").fit(smiles, np.arange(18) % 2)
     with pytest.raises(
-        GraphError, match=r"^graph 1: its SMILES 'C1' .*errors=\"missing\".*`valid_graphs`"
+        GraphError, match=r"^graph 1: the SMILES 'C1' .*errors=\"missing\".*`valid_graphs`"
     ):
         model.predict(["CCO", "C1"])
     found = model.valid_graphs(["CCO", "C1", None, "CCN"])

@@ -156,7 +156,7 @@ _LIBRARIES = ("fdgnn.", "sklearn.", "joblib.", "contextlib")
 def frames_of_libraries() -> int:
     """Count the frames between the caller of this function and the user's code.
 
-    It is the `stacklevel` of a warning that is to name the user's own line, however deep it arises.
+    It is for the `stacklevel` of warnings, so that they show the line of the user's own code.
     """
     frame, count = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_LIBRARIES):

@@ -98,7 +98,7 @@ class TrainingOptions:
         ):
             if is_given and self.model != model:
                 raise ValueError(
-                    f"`{given}` is for `model={model!r}`; `model={self.model!r}` has no such choice"
+                    f"`{given}` is for `model={model!r}`; `model={self.model!r}` does not use it"
                 )
         for name, value, rule in (
             ("n_configurations", self.n_configurations, Number(1, whole=True, optional=True)),

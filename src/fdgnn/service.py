@@ -212,7 +212,7 @@ def _rows_of(request: PredictRequest) -> list[dict[str, Any]]:
 
 def create_app(service: Service | None = None) -> Starlette:
     """Return the ASGI application; without a service, of the model that the environment names."""
-    require("starlette", "serve", "The HTTP service")
+    require("starlette", "serve", "HTTP services")
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
     from starlette.requests import ClientDisconnect
@@ -347,7 +347,7 @@ def serve(
     """Serve a model until SIGINT or SIGTERM; requests that have begun are answered first."""
     if not host:
         raise ValueError("`host` is empty; name an address, such as 127.0.0.1")
-    uvicorn = require("uvicorn", "serve", "The HTTP service")
+    uvicorn = require("uvicorn", "serve", "HTTP services")
     service = Service(path, coverage)  # an error comes here, before there are processes
     os.environ[MODEL_VARIABLE] = json.dumps([os.fspath(Path(path).resolve()), coverage])
     app: Any = create_app(service) if n_workers == 1 else "fdgnn.service:create_app"

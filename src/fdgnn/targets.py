@@ -334,7 +334,7 @@ class _Column(NamedTuple):
                 part = labels[labels != np.round(labels)][0]
                 raise ValueError(
                     f"{self.who} has the value {part:g}, but classes are whole numbers or text; "
-                    "for regression, take a regressor"
+                    "for regression, use a regressor such as AutoGraphRegressor"
                 )
             if not self.flat:  # whole numbers beside NaN can be nothing but reals
                 labels = labels.astype(np.int64)

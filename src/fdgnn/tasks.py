@@ -37,7 +37,7 @@ def table_targets(table: GraphTable, task: TaskName | None = None) -> tuple[Grap
         first = f", the first because of: {table.rejects[0]}" if table.rejects else ""
         raise GraphError(f"none of the {table.n_rows} rows can be used{first}")
     if table.y is None:
-        raise DatasetFormatError("it is not known which column is the target; name it by `target`")
+        raise DatasetFormatError("no target column is given; name it by `target`")
     if not table.targets:
         return table.graphs, one_target(table.y, task or guess_task(table.y))
     # Several columns: all are classes, or all are numbers.

@@ -168,14 +168,14 @@ def imbalance_note(targets: Targets, scoring: Scoring, threshold: str | None) ->
         return None
     target, name, share = found
     of = f" of target {target.name!r}" if target.name else ""
-    text = f"class {name}{of} has {100 * share:.1f} % of the graphs: {scoring.words}"
+    text = f"class {name}{of} has {100 * share:.1f} % of the graphs: "
+    text += f"models are selected by {scoring.words}"
     classes: Any = target.classes if len(targets.names) == 1 else ()
     if scoring.name in ("f1", "average_precision") and len(classes) == 2:
         text += f" of class {classes[1]}"  # whose precision and recall they are
-    text += " selects models"
     if threshold is not None:
-        text += ", and the decision threshold is the one with the best "
-        text += OF_CLASSES[threshold].words + " of that class" * (threshold == "f1")
+        text += f", and the decision threshold by the {OF_CLASSES[threshold].words}"
+        text += " of this class" * (threshold == "f1")
     return text
 
 

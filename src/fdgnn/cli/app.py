@@ -65,7 +65,8 @@ def _errors_in_one_line() -> Iterator[None]:
         context = getattr(error, "ctx", None)
         command = "fdgnn" if context is None else context.command_path
         message = " ".join(error.format_message().split()).removesuffix(".")
-        say(f"error: {message}; {command} --help lists all options")
+        listed = "commands" if hasattr(getattr(context, "command", None), "commands") else "options"
+        say(f"error: {message.replace('Value error, ', '')}; {command} --help lists all {listed}")
         raise typer.Exit(2) from None
 
 

@@ -144,9 +144,9 @@ def compare(
     Parameters
     ----------
     methods : str
-        Some of fdgnn-auto, fdgnn-wl, fdgnn-union, labels-rf, ecfp-lr, ecfp-rf, ecfp-gb, desc-rf,
-        desc-gb, wl, wl-oa, pk, gk, rw, gin, dgcnn, gnn, separated by commas; for regression only
-        those up to desc-gb. By default fdgnn-auto, labels-rf, wl; for molecules fdgnn-auto,
+        Methods, separated by commas: fdgnn-auto, fdgnn-wl, fdgnn-union, labels-rf, ecfp-lr,
+        ecfp-rf, ecfp-gb, desc-rf, desc-gb, and for classification also wl, wl-oa, pk, gk, rw, gin,
+        dgcnn, gnn. By default fdgnn-auto, labels-rf, wl; for molecules fdgnn-auto,
         ecfp-lr, ecfp-rf, desc-gb.
     protocol : str
         How thorough the hyperparameter search of the paper's model is.

@@ -258,7 +258,7 @@ def _print_training(
     if searched_on < found.n_graphs:
         show(f"chosen and scored on {searched_on} graphs, trained on all")
     if len(set(names)) > 1:
-        show(f"the average of: {'; '.join(names)}")
+        show(f"ensemble of {len(names)} base models: {'; '.join(names)}")
     show(f"{found.n_graphs} graphs, {found.times.total or 0.0:.1f} s, written to {output}")
 
 
@@ -282,7 +282,7 @@ def fit_out_of_core(
 
     check_trainable(options)
     if not reading.targets:
-        raise ValueError("it is not known which column is the target; name it by `target`")
+        raise ValueError("no target column is given; name it by `target`")
     start, plan = time.perf_counter(), plan_memory(scale.memory, context)
     shards, folder = find_shards(data), scale.work_dir or Path(f"{output}.work")
     resumes_from(folder)

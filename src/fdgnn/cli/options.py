@@ -90,7 +90,7 @@ def check_unused(given: Mapping[str, object], model: ModelName, *others: ModelNa
     for name, value in given.items():
         if value is not None and model not in others:
             raise ValueError(
-                f"`{name}` is for --model {' or '.join(others)}; --model {model} has no such choice"
+                f"`{name}` is for --model {' or '.join(others)}; --model {model} does not use it"
             )
 
 

@@ -166,8 +166,8 @@ def write_changes(
 # ---------------------------------------------------------------------- evaluations as text
 
 UPPER_BOUND = (
-    "upper bound of accuracy: {:.3f} (some graphs of different classes are alike to the "
-    "Weisfeiler-Lehman test, and so to all message passing)"
+    "upper bound of accuracy: {:.3f} (the Weisfeiler-Lehman test, and so every "
+    "message-passing network, cannot distinguish some graphs of different classes)"
 )
 _ALWAYS = ("accuracy", "balanced_accuracy", "roc_auc")  # scores of classes that are always shown
 

@@ -198,7 +198,7 @@ def _with_data(
     table = read_graphs(data, how, like=model, target=target, numeric=not is_classifier(model))
     if table.graphs is not None:
         n_graphs = counted(len(table.graphs), "graph")
-        say(f"{path.name} predicts {n_graphs}, which may take some seconds", context.quiet)
+        say(f"predicting {n_graphs} with {path.name}, which may take some seconds", context.quiet)
     known = model_data(model, table, dataset_of(data), context, unseen=unseen)
     _say_without_targets(table, data, "show scores", context.quiet)
     for note in dict.fromkeys(note for one in known for note in one.notes):

@@ -50,12 +50,12 @@ def predict(
 
     The file is read in the same way as the training data of the model. With two classes, the score
     is positive for the second class; with more classes, it is the score of the predicted class. The
-    column 'domain_distance' is the share of a graph's substructures that no training graph has,
-    from 0 to 1; 'out_of_domain' has a reason if this share is larger than for 99 % of the training
-    graphs. A graph that has nothing in common with the training graphs has no prediction and no
-    neighbors. The column 'warning' names vertex labels that no training graph has; the column
-    'error' has the reason if a row cannot be predicted. With several targets, each target has its
-    own columns, whose names end with the name of the target.
+    column 'domain_distance' is the distance from the applicability domain, from 0 to 1: the share
+    of a graph's substructures that no training graph has; 'out_of_domain' has a reason if this
+    share is larger than for 99 % of the training graphs. A graph that has nothing in common with
+    the training graphs has no prediction and no neighbors. The column 'warning' names vertex labels
+    that no training graph has; the column 'error' has the reason if a row cannot be predicted. With
+    several targets, each target has its own columns, whose names end with the name of the target.
 
     If the output is a directory, it has one file for each input file, and an interrupted command
     resumes when it is repeated: finished files are kept, unless --force is given.

@@ -114,10 +114,11 @@ def find(name: str | os.PathLike[str], home: Path, *, download_if_missing: bool 
                 "measures their accuracy by nested cross-validation"
             )
         known = {path.stem for folder in (home / "tu", home) for path in folder.glob("*.zip")}
-        hint = suggestion(name, [*KNOWN_NAMES, *known])
+        hint = suggestion(name, [*KNOWN_NAMES, *known]).rstrip()
+        hint = hint and f"; {hint}"
         raise DatasetNotFoundError(
-            f"no dataset {name!r}: {hint}It is neither among the known names nor in {home}; "
-            "for a dataset of your own, give the path of its folder or zip"
+            f"no dataset {name!r} among the known TU names or in {home}; for a dataset of your "
+            f"own, give the path of its folder or zip{hint}"
         )
     return _download(name, home, allowed=download_if_missing)
 

@@ -220,8 +220,8 @@ def _tu_table(path: Path | str, options: ReadOptions, like: InputSchema | None) 
         for what in ("vertices_in_words", "edges_in_words", "directed"):
             if getattr(graphs.schema, what) != getattr(like, what):
                 raise DatasetFormatError(
-                    f"{path}: it has {graphs.schema.in_words}, but the model's training data has "
-                    f"{like.in_words}"
+                    f"{path}: {graphs.schema.in_words} do not match the model's training data, "
+                    f"which has {like.in_words}"
                 )
     return GraphTable(graphs, y, tuple(range(len(y))), np.arange(len(y)), schema=graphs.schema)
 

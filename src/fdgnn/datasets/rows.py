@@ -148,7 +148,7 @@ def read_targets(
         row = [found.values.get(i) for found in read.values()]
         if i not in errors and all(value is None for value in row):
             several = options.has_several
-            errors[i] = "all of its targets are missing" if several else "its target is missing"
+            errors[i] = "all targets are missing" if several else "the target is missing"
         if i not in errors:
             targets[i] = row if options.has_several else row[0]
     return targets, errors

@@ -278,7 +278,7 @@ class EncoderUnion(Encoder):
 
     @property
     def kernel_starts(self) -> tuple[int, ...]:
-        """The first feature of the blocks without a kernel of their own, and of the others."""
+        """The first column of each kernel: of blocks that share one, then of those that do not."""
         width = sum(
             block.n_features or 0 for block in self.blocks_ if not block.encoder.has_own_kernel
         )

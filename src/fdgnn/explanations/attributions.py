@@ -147,8 +147,8 @@ def explain(
     graphs : GraphBatch or list of graphs
     target : class label, str, int or pair, optional
         The class whose score is explained; by default each graph's predicted class, or in
-        regression the predicted number. For several targets, the name or the number of a target, or
-        a pair of it and a class.
+        regression the predicted number. For multi-target models, the name or index of a target, or
+        a pair (target, class).
     edges : bool, default=False
         Whether to compute the effect of removing each edge, which takes one prediction per edge.
     groups : sequence, optional
@@ -258,9 +258,9 @@ def has_attributions(model: Any) -> bool:
 
 
 def chosen_score(model: Any, target: Any) -> tuple[Any, int | None, int]:
-    """Return the model of one target, the position of the score that is meant, and the target's.
+    """Return the model of one target, and the positions of the chosen score and of the target.
 
-    With several targets, `target` is a name or number, or a pair of it and a class. Without a class
+    With several targets, `target` is a name or an index, or a pair (target, class). Without a class
     the position of the score is None. A numeric target has one score.
     """
     model, position = checked_model(model), 0

@@ -87,8 +87,8 @@ def counterfactuals(
     graphs : GraphBatch or list of graphs
         Molecules are changed as molecules.
     target : class label, str, int or pair, optional
-        The desired class; by default any other class. For several targets, the name or the number
-        of a target, or a pair of it and a class.
+        The desired class; by default any other class. For multi-target models, the name or index
+        of a target, or a pair (target, class).
     n_most : int, default=3
         Maximum number of counterfactuals for each graph.
     max_changes : int, default=2

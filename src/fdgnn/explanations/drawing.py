@@ -369,7 +369,7 @@ def views_of(explanation: Explanation, vertex: str = "vertex") -> list[View]:
         effects.append((f"each {vertex}", explanation.vertex_effects, ""))
     if explanation.groups:
         most = max(explanation.groups, key=lambda group: abs(group.effect))
-        more = f"; most of all without: {most.name}"
+        more = f"; largest effect: {most.name}"
         effects.append(("each group", group_values(explanation), more))
     for what, values, more in effects:
         colors = f"red: the {score} falls, blue: it rises{more}"

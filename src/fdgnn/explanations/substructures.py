@@ -213,8 +213,7 @@ def substructures(
         Graphs over which weights are averaged, and from which examples are taken.
     target : class label, str, int or pair, optional
         A class; by default all classes. (With two classes, what counts for one counts against the
-        other.) For several targets, the name or the number of a target, or a pair of it and a
-        class.
+        other.) For multi-target models, the name or index of a target, or a pair (target, class).
     n_most : int, default=10
         Maximum number of WL labels for each class, and against it.
     names : mapping, optional

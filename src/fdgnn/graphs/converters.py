@@ -126,8 +126,8 @@ def as_batch(
 
 
 _REMEDY = (
-    '; predict(..., errors="missing") and explain(..., errors="missing") answer the others, and '
-    "`valid_graphs` lists all such graphs"
+    '; with errors="missing", predict and explain skip invalid graphs, and `valid_graphs` lists '
+    "them"
 )
 
 
@@ -246,12 +246,12 @@ def _read_item(item: Any, options: ReadOptions, attributes: AttributeReader) -> 
     if graph is not None:
         return attributes.read(graph)
     remedy = (
-        "molecules go neither with other graphs, nor to a model that was not fitted on molecules"
+        "a batch cannot mix molecules and other graphs, and only models of molecules take molecules"
         if is_molecule(item)
         else "pass a list of Graph objects, (edge_index, x) pairs, adjacency matrices, graphs of "
         "networkx, igraph, PyG or DGL, SMILES or RDKit Mols"
     )
-    raise GraphError(f"it is {_described(item)}, not a graph; {remedy}")
+    raise GraphError(f"expected a graph, got {_described(item)}; {remedy}")
 
 
 # ---------------------------------------------------------------------- which kind is it?
@@ -306,4 +306,6 @@ def _is_pyg_dataset(item: Any) -> bool:
 
 def _described(item: Any) -> str:
     shape = getattr(item, "shape", None)
-    return f"a {type(item).__name__}" + (f" of shape {tuple(shape)}" if shape is not None else "")
+    name = type(item).__name__
+    article = "an" if name[:1].lower() in "aeiou" or name.startswith("ndarray") else "a"
+    return f"{article} {name}" + (f" of shape {tuple(shape)}" if shape is not None else "")

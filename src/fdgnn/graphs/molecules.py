@@ -371,30 +371,30 @@ def _positions(items: Iterable[Hashable]) -> tuple[list[Any], Ints]:
 
 def _parsed(Chem: Any, smiles: Any, parse: Callable[[str], Any]) -> Any:
     if not isinstance(smiles, str) and smiles is not None and smiles == smiles:
-        raise GraphError(f"it is a {type(smiles).__name__}, not a molecule")
+        raise GraphError(f"expected a SMILES or Mol, got {type(smiles).__name__}")
     if not isinstance(smiles, str) or not smiles.strip():
-        raise GraphError("its SMILES is missing")
+        raise GraphError("the SMILES is missing")
     if MAX_SMILES.is_below(len(smiles)):
-        raise GraphError(f"its SMILES has {len(smiles)} characters; {MAX_SMILES.in_words}")
+        raise GraphError(f"the SMILES has {len(smiles)} characters; {MAX_SMILES.in_words}")
     word = smiles if _is_plain(smiles) else smiles.split(None, 1)[0]
     if not _is_plain(word):  # RDKit takes such characters off both ends without a word
         foreign = [c for c in word if not _is_plain(c)]
-        raise GraphError(f"its SMILES {_short(smiles)} has {foreign[0]!a}, which no SMILES has")
+        raise GraphError(f"the SMILES {_short(smiles)} has {foreign[0]!a}, which no SMILES has")
     mol = parse(smiles)
     if mol is None:  # is the grammar wrong, or the chemistry?
         mol = Chem.MolFromSmiles(smiles, sanitize=False)
         if mol is None:
-            raise GraphError(f"its SMILES {_short(smiles)} cannot be parsed")
+            raise GraphError(f"the SMILES {_short(smiles)} cannot be parsed")
         found = Chem.DetectChemistryProblems(mol)
         why = f": {found[0].Message()}" if found else ""
-        raise GraphError(f"its SMILES {_short(smiles)} is not a molecule{why}")
+        raise GraphError(f"the SMILES {_short(smiles)} is not a molecule{why}")
     if mol.GetNumAtoms() == 0:
-        raise GraphError(f"its SMILES {_short(smiles)} has no atoms")
+        raise GraphError(f"the SMILES {_short(smiles)} has no atoms")
     words = smiles.split(None, 2)
     # RDKit reads the first word; what follows may be a name.
     if len(words) > 1 and Chem.MolFromSmiles(words[1], sanitize=False) is not None:
         raise GraphError(
-            f"its SMILES {_short(smiles)} has a second molecule after a space; write a dot between "
+            f"the SMILES {_short(smiles)} has a second molecule after a space; write a dot between "
             "the components of one substance"
         )
     return mol

@@ -20,21 +20,21 @@ from fdgnn.model_files.description import MODELS
 
 @dataclass(frozen=True)
 class Subject:
-    """A run, a comparison, or a model; of several targets of one, each may be a subject.
+    """A run, a comparison or a model; with several targets there may be a subject for each.
 
     Attributes
     ----------
     name : str
-        How the page calls it: by its dataset and, where two have the same, by its folder.
+        Name on the page: the dataset and, where two have the same, the folder.
     dataset : str
     path : str
-        Where it is, as the user wrote it.
+        Path as given by the user.
     evaluations : sequence of Evaluation
-        One; several of a comparison; none of a model that was never evaluated.
+        One; several for a comparison; none for a model that was never evaluated.
     data : ReportData, optional
         The model and its graphs.
     settings, versions : mapping
-        What a model file has beside its evaluation.
+        Settings and versions in the model file.
     notes : sequence of str
         Notes for the reader.
     """
@@ -113,9 +113,9 @@ def read_subject(path: str | os.PathLike[str]) -> list[Subject]:
     Raises
     ------
     StudyError
-        It is neither, or it is damaged.
+        The path is neither a run directory nor a model file, or it is damaged.
     ModelFileError
-        It is a file, but not a model file.
+        The file is not a model file.
     """
     where = Path(path)
     if where.is_file():

@@ -121,8 +121,8 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
     alpha : "cv" or float, default="cv"
         Regularization strength; "cv" chooses it by cross-validation.
     normalize : bool, default=True
-        Whether the unit of alpha is the features' mean squared distance to their mean, so that it
-        does not depend on the size of graphs.
+        Whether to scale alpha by the mean squared distance of the features from their mean, so
+        that it does not depend on the size of graphs.
     """
 
     def __init__(self, alpha: str | float = "cv", normalize: bool = True) -> None:

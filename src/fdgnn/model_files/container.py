@@ -106,7 +106,7 @@ def read(path: Path) -> Content:
             refuse(f"it has {size} bytes; {MAX_MODEL_BYTES.in_words}")
         end = _end_of_header(file.read(8))
         if not 10 <= end <= size or MAX_MODEL_HEADER_BYTES.is_below(end - 8):
-            refuse(f"not a model file, or truncated: its {size} bytes do not begin as a model's")
+            refuse(f"not a model file, or truncated: {size} bytes without the header of a model")
         file.seek(0)
         return from_bytes(file.read(size))
 

@@ -205,7 +205,7 @@ def save_chunk(store: Checkpoints, number: int, table: GraphTable) -> ChunkRepor
 def _target_arrays(table: GraphTable) -> dict[str, Array]:
     """Return the values of each target, and for which graphs they are known."""
     if table.y is None:
-        raise DatasetFormatError("it is not known which column is the target; name it by `target`")
+        raise DatasetFormatError("no target column is given; name it by `target`")
     if not table.targets:
         return {"y0": table.y, "known0": np.ones(len(table.rows), dtype=bool)}
     arrays: dict[str, Array] = {}

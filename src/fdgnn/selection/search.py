@@ -250,8 +250,8 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def refit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the selected model on other graphs, for instance on all after a search on a sample.
 
-        Base models and alphas are those of the search; for several targets, each with its own
-        alpha, alphas are chosen again.
+        Base models and alphas of the search are used again. With several targets, whose alphas
+        differ, alphas are chosen again.
         """
         check_is_fitted(self)
         chosen = {model.name: model.alpha for model in self.best_estimator_.estimators_}

@@ -49,7 +49,7 @@ def section(subjects: Sequence[Subject]) -> Section:
     return Section(
         id="result",
         title="Result",
-        lead="What to expect of the model on graphs it has never seen, and how that compares.",
+        lead="Expected performance on unseen graphs, compared with baselines.",
         cards=[_card(s) for s in subjects],
         figures=[_scores(metric, found) for metric, found in by_metric.items()],
         parts=[Part(_own_figures(i, s), run=i, name=s.name) for i, s in enumerate(subjects)],

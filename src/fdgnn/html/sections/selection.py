@@ -254,8 +254,8 @@ def _base_models(run: int, evaluation: Evaluation | None, known: Sequence[BaseMo
             _, best = max(scored, key=lambda pair: pair[0])
             caption = (
                 f"The average reaches {score(metric, evaluation.score)}. The base model that is "
-                f"the best alone, {best.name}, reaches {score(metric, best.score)}, but which one "
-                "that is, is not known before the test."
+                f"the best alone, {best.name}, reaches {score(metric, best.score)}, but it could "
+                "not be identified before the test."
             )
     for name in dict.fromkeys([*alone, *rows]):
         row, own = rows.get(name), alone.get(name)
