@@ -519,6 +519,27 @@ def test_a_report_of_numbers(numbers):
     assert {row.fold for row in shown.graphs} == set(range(1, 11))
 
 
+@pytest.mark.parametrize("transform", ["log10", "pIC50"])
+def test_a_report_of_a_transform_has_its_scale_once(data, table, tmp_path, transform):
+    with data.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    nanomolar = 10.0 ** -np.asarray(table.y, dtype=np.float64)  # below 1, so no log10 twice
+    path, out = tmp_path / "ic50.csv", tmp_path / "run"
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, [*rows[0], "ic50"])
+        writer.writeheader()
+        writer.writerows(
+            row | {"ic50": repr(value)} for row, value in zip(rows, nanomolar.tolist(), strict=True)
+        )
+    words = ["--target", "ic50", "--model", "wl", "--transform", transform, "--out", out]
+    run = fdgnn("evaluate", path, *words)
+    assert run.returncode == 0, run.stderr
+    (shown,) = read_report_data(out / "report.json")
+    (target,) = result_of(out).targets
+    expected = {each.metric: each.mean for each in target.scores}
+    assert shown.scores["mae"] == pytest.approx(expected["mae"], rel=0.2)
+
+
 def test_evaluate_without_a_report(folder, classes, tmp_path):
     whole = shutil.copytree(classes[0], tmp_path / "run")
     for name in ("report.json", "report.html"):

@@ -424,6 +424,21 @@ def test_most_targets_may_be_censored():
     assert (y, len(rejects)) == ([1.5, 2.0], 4)
 
 
+def test_different_bounds_may_be_most_targets():
+    cells = (">9.1", ">9.2", "1.5", ">9.3", "2", ">9.4", ">9.5")
+    with pytest.warns(FDGNNWarning, match="5 of 7 targets are censored"):
+        assert column(*cells)[0] == [1.5, 2.0]
+    with pytest.warns(FDGNNWarning, match="their bounds are taken"):
+        assert column(">9", "<2", censored="bound")[0] == [9, 2]
+
+
+@pytest.mark.parametrize("cells", [("1,234", "2,500", "3,100"), ("1,234.5", "250.5", "1,000.0")])
+def test_thousands_are_never_text(cells):
+    y, rejects = column("7", *cells)
+    assert y == [7.0, *(float(cell) for cell in cells if "," not in cell)]
+    assert all("may have a decimal comma or thousands" in reason for reason in rejects)
+
+
 def test_one_censored_value_of_several_targets_is_missing():
     file = io.StringIO("smiles,a,b\nC,1.5,>10\nCC,2.5,3\nCCC,2.5,4\n")
     with pytest.warns(FDGNNWarning, match="1 of 3 targets is censored"):

@@ -329,7 +329,7 @@ def test_one_bad_molecule_does_not_take_the_others_down(bad):
     good = ["CCO", "CCCO", "CO", "CCN", "CCCN", "CN"] * 4
     names = ["alcohol"] * 3 + ["amine"] * 3
     model = FDGNNClassifier(probability=True, random_state=0).fit(good, names * 4)
-    with pytest.raises(GraphError, match='graph 1: .*errors="missing", predict'):
+    with pytest.raises(GraphError, match=r'graph 1: .*errors="missing", predict'):
         model.predict(["CCCCO", bad, "CCCCN"])
     with pytest.warns(InvalidGraphWarning, match="1 of 3 graphs cannot be used, .* is graph 1: "):
         found = model.predict(["CCCCO", bad, "CCCCN"], errors="missing")

@@ -67,7 +67,6 @@ def test_a_row_per_edge_in_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [
-        (["a,0,1,1", "b,0,1,1", "a,1,2,1"], "in several places; sort the table by 'graph'"),
         (["a,0,1,1", "a,1,2,2"], "its edges have different values of 'y'"),
         (["a,0,1,1", ",1,2,2"], "its 'graph' is missing"),
         (["a,0,1,1", "a,1"], "it has 2 fields, but the header has 4"),
@@ -76,6 +75,12 @@ def test_a_row_per_edge_in_a_file(tmp_path):
 def test_rows_that_make_no_graph(lines, reason):
     table = read_graphs(io.StringIO("\n".join(["graph,source,target,y", *lines])), target="y")
     assert any(reason in bad.reason for bad in table.rejects)
+
+
+def test_a_graph_in_several_places_is_an_error():
+    lines = ["graph,source,target,y", "a,0,1,1", "b,0,1,1", "a,1,2,1"]
+    with pytest.raises(DatasetFormatError, match="edges of graph 'a' are in several places; sort"):
+        read_graphs(io.StringIO("\n".join(lines)), target="y")
 
 
 def test_json_rows_of_edges_need_not_have_all_columns(tmp_path):

@@ -290,7 +290,7 @@ def test_what_is_missing_in_a_list_of_molecules_is_one_reject(missing):
         (1, "the SMILES is missing")
     ]
     model = FDGNNClassifier(random_state=0).fit(["CCO", "CC", "CCN"] * 4, [0, 1, 1] * 4)
-    with pytest.raises(GraphError, match="graph 1: .* SMILES"):
+    with pytest.raises(GraphError, match=r"graph 1: .* SMILES"):
         model.predict(["CCO", missing])
 
 

@@ -30,7 +30,7 @@ LARGEST = sys.float_info.max
 
 _BOUND = re.compile(r"\s*(?:[<>]=?|[≤≥])\s*(.+)")
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+(?:[eE][-+]?\d+)?\s*")
-_THOUSANDS = re.compile(r"\s*[-+]?\d{1,3},\d{3}\s*")
+_THOUSANDS = re.compile(r"\s*[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?\s*")
 
 
 class TargetColumn:
@@ -50,18 +50,17 @@ class TargetColumn:
         known = {i: plain(cell) for i, cell in cells.items()}
         texts = [cell for cell in known.values() if isinstance(cell, str)]
         commas = [text for text in texts if _DECIMAL_COMMA.fullmatch(text)]
-        self._ambiguous = bool(commas) and all(map(_THOUSANDS.fullmatch, commas))
-        self._decimal_comma = bool(commas) and not self._ambiguous
+        self._decimal_comma = not all(map(_THOUSANDS.fullmatch, commas))
         parsed = {i: self._parsed(cell) for i, cell in known.items() if not is_missing(cell)}
         kinds = {kind for kind, _ in parsed.values()}
         numeric = options.numeric
-        if "text" not in kinds and (commas or kinds & {"bound", "infinite"}):
+        if "text" not in kinds and (commas or kinds - {"number"}):
             numbers = [str(known[i]) for i, (kind, _) in parsed.items() if kind == "number"]
             others = [str(known[i]) for i, (kind, _) in parsed.items() if kind != "number"]
-            # It is enough if most different cells are numbers: a bound such as ``>10000`` may be
-            # that of most rows.
-            mostly = len(others) <= len(numbers) or len(set(others)) < len(set(numbers))
-            numeric = numeric or mostly
+            # Two different numbers are enough, as most rows may have a bound such as ``>10000``;
+            # but ``<10``, ``10`` and ``>10`` are classes.
+            classes = "bound" in kinds and options.censored == "drop"
+            numeric |= not classes or len(others) <= len(numbers) or len(set(numbers)) > 1
         bounds = [i for i, (kind, _) in parsed.items() if kind == "bound"]
         self.censored = {i: known[i] for i in bounds} if numeric else {}
         self.values: dict[int, Any] = dict.fromkeys(known.keys() - parsed.keys())
@@ -89,7 +88,7 @@ class TargetColumn:
             return "infinite", None
         except (TypeError, ValueError):
             pass
-        thousands = self._ambiguous and is_text and _THOUSANDS.fullmatch(cell)
+        thousands = not self._decimal_comma and is_text and _THOUSANDS.fullmatch(cell)
         return "ambiguous" if thousands else "text", None
 
     def _number(self, cell: Any) -> int | float | None:

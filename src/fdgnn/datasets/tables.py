@@ -105,8 +105,9 @@ def as_graph_table(table: Table, options: ReadOptions, like: InputSchema | None 
                 yield from (row if isinstance(row, BadRow) else nameless for row in some)
                 continue
             if graph in done:
-                yield BadRow(f"its edges are in several places; sort the table by {key!r}", graph)
-                continue
+                raise DatasetFormatError(
+                    f"the edges of graph {graph!r} are in several places; sort the rows by {key!r}"
+                )
             left = [name for name in others if name not in beside] if reports and not done else []
             done.add(graph)
             whole = [row for row in some if not isinstance(row, BadRow)]

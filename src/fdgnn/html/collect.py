@@ -29,7 +29,7 @@ from fdgnn.html.words import clean, clipped, clipped_apart, count, few, plural, 
 from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, default_scoring, named_scoring
 from fdgnn.neighbors import difficulty, fit_difficulty, kernel_models, training_conditions
 from fdgnn.records import cached_property
-from fdgnn.targets import check_one_each, targets_like, winning_class
+from fdgnn.targets import check_one_each, targets_like, transformed_back, winning_class
 from fdgnn.uncertainty import ConformalScores
 
 COVERAGES = (0.8, 0.9, 0.95)
@@ -186,7 +186,8 @@ def run_data(run: EvaluationRun, *, command: str | None = None) -> list[records.
     for t, target in enumerate(targets.each[: records.TARGETS]):
         several = len(targets.names) > 1
         some = np.flatnonzero(targets.known[:, t] & tested.any(axis=0))
-        y, chances = targets.values[some, t], run.probabilities(t)
+        y = transformed_back(targets.values[some, t], target.transform)
+        chances = run.probabilities(t)
         out_of_fold = OutOfFold(
             outputs[some][:, target.columns],
             None if chances is None else chances[some],
