@@ -127,35 +127,37 @@ coverage: build/coverage/.installed
 	rm -rf coverage build/coverage/data
 	find build/coverage-cmake -name '*.gcda' -delete
 	mkdir -p coverage build/coverage/data
-	-$(call inspected,coverage); export COVERAGE_FILE=$(CURDIR)/build/coverage/data/python; \
-	  $(BIN)/python -m coverage run -m pytest -q -n 2 --dist loadgroup $(ONE_ENGINE) $(TESTS)
+	$(call inspected,coverage); export COVERAGE_FILE=$(CURDIR)/build/coverage/data/python; \
+	  $(BIN)/python -m coverage run -m pytest -q -n 2 --dist loadgroup $(ONE_ENGINE) $(TESTS); \
+	  echo $$? > build/coverage/failed
 	COVERAGE_FILE=build/coverage/data/python $(BIN)/python -m coverage combine -q
 	COVERAGE_FILE=build/coverage/data/python $(BIN)/python -m coverage xml -q -o build/coverage/python.xml
 	$(BIN)/gcovr --root . --filter src/kernels --json build/coverage/kernels.json build/coverage-cmake
 	$(BIN)/gcovr --root . --add-tracefile build/coverage/kernels.json \
 	  --cobertura-add-tracefile build/coverage/python.xml --html-details coverage/index.html --txt coverage/lines.txt
-	@tail -3 coverage/lines.txt
+	@tail -3 coverage/lines.txt; exit $$(cat build/coverage/failed)
 
 # ---------------------------------------------------------------------- what is published
 
 DIST := dist
 BUILDER := .venv-build
+BUILD_BIN := $(subst $(VENV),$(BUILDER),$(BIN))
 $(BUILDER)/.installed: pyproject.toml
 	$(PYTHON) -m venv --clear $(BUILDER)
-	$(BUILDER)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BUILDER)/bin/python -m pip install --quiet --disable-pip-version-check --group publish
+	$(BUILD_BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	$(BUILD_BIN)/python -m pip install --quiet --disable-pip-version-check --group publish
 	@touch $@
 
 # make sdist          the source distribution, in dist
 sdist: $(BUILDER)/.installed
-	$(BUILDER)/bin/python -m build --sdist --outdir $(DIST) .
+	$(BUILD_BIN)/python -m build --sdist --outdir $(DIST) .
 
 # make wheel          the wheel of this machine, built from the sdist, checked, and tested outside of the checkout
 wheel: sdist
-	rm -rf build/wheel && $(BUILDER)/bin/python -m pip wheel --quiet --no-deps -w build/wheel $(DIST)/fdgnn-*.tar.gz
-	$(BUILDER)/bin/auditwheel show build/wheel/fdgnn-*.whl
-	PATH="$(CURDIR)/$(BUILDER)/bin:$$PATH" $(BUILDER)/bin/auditwheel repair -w $(DIST) build/wheel/fdgnn-*.whl
-	case build/wheel/*.whl in *abi3*) $(BUILDER)/bin/abi3audit --strict $(DIST)/fdgnn-*-abi3-*.whl;; esac
+	rm -rf build/wheel && $(BUILD_BIN)/python -m pip wheel --quiet --no-deps -w build/wheel $(DIST)/fdgnn-*.tar.gz
+	$(BUILD_BIN)/auditwheel show build/wheel/fdgnn-*.whl
+	PATH="$(CURDIR)/$(BUILDER)/bin:$$PATH" $(BUILD_BIN)/auditwheel repair -w $(DIST) build/wheel/fdgnn-*.whl
+	case build/wheel/*.whl in *abi3*) $(BUILD_BIN)/abi3audit --strict $(DIST)/fdgnn-*-abi3-*.whl;; esac
 	$(MAKE) test-wheel
 
 # make test-wheel     the tests against the wheel in dist
@@ -173,20 +175,20 @@ test-wheel:
 # make wheels         all wheels of this system
 # All wheels of this system, by cibuildwheel (on Linux it needs Docker); run by the release workflow.
 wheels: $(BUILDER)/.installed
-	$(BUILDER)/bin/python -m cibuildwheel --output-dir $(DIST)
+	$(BUILD_BIN)/python -m cibuildwheel --output-dir $(DIST)
 
 # make sbom           what a wheel needs, as a software bill of materials
 sbom: $(VENV)/.installed $(BUILDER)/.installed
 	mkdir -p $(DIST)
-	$(BUILDER)/bin/cyclonedx-py environment $(BIN)/python --pyproject pyproject.toml --of JSON -o $(DIST)/sbom.cdx.json
+	$(BUILD_BIN)/cyclonedx-py environment $(BIN)/python --pyproject pyproject.toml --of JSON -o $(DIST)/sbom.cdx.json
 
 # make audit          known vulnerabilities of what is pinned
 audit: $(BUILDER)/.installed
-	$(BUILDER)/bin/pip-audit --disable-pip --no-deps -r constraints.txt
+	$(BUILD_BIN)/pip-audit --disable-pip --no-deps -r constraints.txt
 
 # make licenses       licenses of what is installed
 licenses: $(VENV)/.installed $(BUILDER)/.installed
-	$(BUILDER)/bin/pip-licenses --python=$(BIN)/python --format=markdown --with-urls
+	$(BUILD_BIN)/pip-licenses --python=$(BIN)/python --format=markdown --with-urls
 
 # make version        copies the version of src/fdgnn/_version.py to the files that must have it, too
 version:

@@ -140,6 +140,18 @@ def test_counterfactuals_in_a_table(folder):
     assert Chem.MolFromSmiles(rows[0]["changed_smiles"]) is not None
 
 
+def test_counterfactuals_that_change_no_class_are_counted(tmp_path):
+    chains = ["C" * n for n in range(2, 8)] + ["CN", "CO", "CCN", "CCO", "NCCO", "OCCO"]
+    rings = [f"c1ccccc1{'c1ccccc1' * n}{each}" for n in (1, 2) for each in ("", "C", "N", "O")]
+    model = GraphClassifier(probability=True).fit(chains + rings, ["chain"] * 12 + ["ring"] * 8)
+    save_model(model, tmp_path / "m.fdgnn")
+    (tmp_path / "far.csv").write_text("smiles\nCCO\n")
+    run = fdgnn("explain", tmp_path / "m.fdgnn", tmp_path / "far.csv", "--counterfactuals", 1)
+    flips = [row["flips"] for row in csv.DictReader(run.stdout.splitlines()) if row["changes"]]
+    assert flips == ["False"]
+    assert "1 row without a change of the predicted class" in run.stderr
+
+
 def test_a_molecule_of_which_nothing_is_known_has_no_score_as_in_predictions(folder, model):
     (folder / "strange.csv").write_text("smiles\n[Xe]\nCCCO\n")
     data = folder / "m.fdgnn", folder / "strange.csv"

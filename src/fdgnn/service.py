@@ -150,6 +150,7 @@ class Service:
         if not rows:
             return PredictResponse([], self.name)
         lines = io.StringIO("".join(json.dumps(row) + "\n" for row in rows))
+        vars(lines)["name"] = "the request"  # in messages
         try:
             table = read_graphs(lines, like=self.predictor.model, format="jsonl")
             found = self.predictor.predict(table)

@@ -265,7 +265,8 @@ def explain(
         Your own groups: JSON lines with 'row', 'name' and 'vertices'.
     counterfactuals : int
         Number of counterfactuals: the smallest changes that change the predicted class, for
-        molecules only chemically valid ones.
+        molecules only chemically valid ones. If none changes it, those that come nearest are
+        listed with 'flips' false; in regression, those with the largest effect.
     draw : path
         Folder for pictures of each graph, SVG and PNG, named by its id.
     """
@@ -288,7 +289,7 @@ def explain(
     fitted = _of_target(load_predictor(model), target)
     explained_class = explanation.class_called(of, fitted)
     wanted = None if not row else set(row)
-    counts, n_explained = RowCounts(), 0
+    counts, n_explained, n_unflipped = RowCounts(), 0, 0
     described, changes = fitted._descriptors is not None, bool(counterfactuals)
     drawn: dict[str, int] = {}
     with explanation.explanation_writer(
@@ -302,6 +303,9 @@ def explain(
                 )  # fmt: skip
                 write(explained)
                 n_explained += len(explained)
+                if changes and fitted.targets_[0].classes is not None:
+                    tried = [one.counterfactuals for one in explained if one.counterfactuals]
+                    n_unflipped += sum(not any(each.flips for each in some) for some in tried)
                 found = [one.summary for one in explained]
                 counts += RowCounts(
                     rows=table.n_rows,
@@ -320,6 +324,8 @@ def explain(
     listed = rejected.show(counts.rows, context)
     _check_rows(wanted or set(), counts.rows)
     _report_domain(counts, n_explained, context)
+    if n_unflipped:
+        say(f"{counted(n_unflipped, 'row')} without a change of the predicted class", context.quiet)
     pictures = "" if draw is None else f", drawn in {draw}"
     say(f"{n_explained} of {counts.rows} rows explained{pictures}", context.quiet)
     summary = {
