@@ -590,22 +590,20 @@ def test_a_single_graph_must_be_wrapped(single):
 
 def test_a_single_pair_must_be_wrapped():
     with pytest.raises(
-        GraphError, match=r"graph 0: expected a graph, got an ndarray of shape \(2, 3\).*list of"
+        GraphError, match=r"graph 0: expected a graph, got ndarray of shape \(2, 3\).*list of"
     ):
         as_batch((np.array(TRIANGLE), np.eye(3)))
 
 
 @pytest.mark.parametrize("value", [None, 3, 2.5, "MUTAG", b"x", {"a": 1}, np.array(3), object()])
 def test_no_list(value):
-    with pytest.raises(
-        GraphError, match=f"expected a list of graphs, got an? {type(value).__name__}"
-    ):
+    with pytest.raises(GraphError, match=f"expected a list of graphs, got {type(value).__name__}"):
         as_batch(value)
 
 
 @pytest.mark.parametrize("value", [None, 3, 2.5, np.ones((2, 3)), {"a": 1}, object()])
 def test_no_graph_in_the_list(value):
-    got = rf"^graph 1: expected a graph, got an? {type(value).__name__}"
+    got = rf"^graph 1: expected a graph, got {type(value).__name__}"
     with pytest.raises(GraphError, match=got):
         as_batch([Graph(TRIANGLE), value])
 
@@ -613,7 +611,7 @@ def test_no_graph_in_the_list(value):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("ab", "graph 1: expected a graph, got a str"),
+        ("ab", "graph 1: expected a graph, got str"),
         ((TRIANGLE,), "graph 1: it is a tuple of 1, expected a pair"),
         ((TRIANGLE, None, None), "graph 1: it is a tuple of 3, expected a pair"),
         (
@@ -625,7 +623,7 @@ def test_no_graph_in_the_list(value):
         (([[0], [7]], [1, 2]), r"graph 1: edge \(0, 7\) is out of range for 2 vertices"),
         (
             GraphBatch.from_graphs([Graph(TRIANGLE)]),
-            r"graph 1: expected a graph, got a GraphBatch of shape \(1,\)",
+            r"graph 1: expected a graph, got GraphBatch of shape \(1,\)",
         ),
     ],
 )

@@ -107,7 +107,7 @@ def test_bad_molecules_are_named(capfd):
     raw = Chem.MolFromSmiles("c1ccccc1", sanitize=False)
     with pytest.raises(GraphError, match=r"^graph 0: .* RDKit cannot use .*; sanitize it$"):
         as_batch([raw])
-    with pytest.raises(GraphError, match=r"got a str; wrap a single molecule in a list"):
+    with pytest.raises(GraphError, match=r"got str; wrap a single molecule in a list"):
         as_batch("CCO")
     assert capfd.readouterr() == ("", "")
 
@@ -253,8 +253,8 @@ def test_one_strange_graph_leaves_the_others_their_predictions():
         "it has vertex features, but the model was fitted on graphs with no vertex labels",
         "it is directed, but the model was fitted on undirected graphs",
         "edge (0, 9) is out of range for 2 vertices",
-        "expected a graph, got a str",
-        "expected a graph, got a NoneType",
+        "expected a graph, got str",
+        "expected a graph, got NoneType",
     ]
 
 

@@ -517,16 +517,14 @@ def _fit_drawn(
                 others.append(scored.splits[0].mean(axis=-1))
         found = ModelFit(base.name, alphas, choice, (), [], None, 0.0, tuple(others))
         chosen = found.alpha
+        widths = [target.columns.stop - target.columns.start for target in task.targets.each]
+        of_outputs = np.repeat(chosen, widths) if isinstance(chosen, tuple) else chosen
         for each, path in zip(drawn, paths, strict=True) if train else ():
-            readout = _finite(path.readout(alpha_of_outputs(chosen, task.targets)))
-            fitted.append(
-                FittedModel(
-                    each.encoder, each.expansion, readout, chosen, base.name, each.descriptors
-                )
-            )
-    convergences = [
-        each.encoding.convergence for each in drawn if each.encoding.convergence is not None
-    ]
+            readout = _finite(path.readout(of_outputs))
+            parts = each.encoder, each.expansion, readout, chosen, base.name, each.descriptors
+            fitted.append(FittedModel(*parts))
+    found_convergences = (each.encoding.convergence for each in drawn)
+    convergences = [each for each in found_convergences if each is not None]
     return replace(
         found,
         fitted=tuple(fitted),
@@ -556,14 +554,6 @@ def _best_of(fits: list[ModelFit], task: FitTask) -> ModelFit:
     predictions = np.stack([choice.predictions for choice in choices])[best, rows]
     chosen: ModelFit = fits[best[-1]]
     return replace(chosen, choice=Choice(positions, predictions, scores))
-
-
-def alpha_of_outputs(alpha: float | tuple[float, ...], targets: Targets) -> float | Floats:
-    """Return alpha as readouts take it: one, or one for each output (q,)."""
-    if not isinstance(alpha, tuple):
-        return alpha
-    widths = [target.columns.stop - target.columns.start for target in targets.each]
-    return np.repeat(alpha, widths)
 
 
 def draw_expansion(

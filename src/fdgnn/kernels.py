@@ -25,7 +25,7 @@ from fdgnn.exceptions import KernelError
 def _compiled(name: str) -> Any:
     """Import one of the compiled modules."""
     try:
-        module = import_module(f"fdgnn.{name}")
+        return import_module(f"fdgnn.{name}")
     except ModuleNotFoundError:
         raise KernelError(
             f"fdgnn's kernels are not compiled ({name}); install fdgnn with pip, for instance by "
@@ -35,7 +35,6 @@ def _compiled(name: str) -> Any:
         raise KernelError(
             f"fdgnn's kernels cannot be loaded on this machine ({error}); install fdgnn again here"
         ) from None
-    return module
 
 
 def _is_compiled(engine: str) -> bool:

@@ -114,11 +114,9 @@ def find(name: str | os.PathLike[str], home: Path, *, download_if_missing: bool 
                 "measures their accuracy by nested cross-validation"
             )
         known = {path.stem for folder in (home / "tu", home) for path in folder.glob("*.zip")}
-        hint = suggestion(name, [*KNOWN_NAMES, *known]).rstrip()
-        hint = hint and f"; {hint}"
         raise DatasetNotFoundError(
-            f"no dataset {name!r} among the known TU names or in {home}; for a dataset of your "
-            f"own, give the path of its folder or zip{hint}"
+            f"no dataset {name!r} among the known TU names or in {home}; "
+            f"{suggestion(name, [*KNOWN_NAMES, *known])}others need the path of a folder or zip"
         )
     return _download(name, home, allowed=download_if_missing)
 

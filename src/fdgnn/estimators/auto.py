@@ -101,7 +101,8 @@ class Auto(GraphModel):
         if not labeled:
             return _structure()
         if self.candidates == "wl":
-            return _wl_only()
+            names = ((n, f"WL, {counted(n, 'iteration')}") for n in (1, 2, 3, 4))
+            return [(name, WLCounts(n_iterations=n), "auto") for n, name in names]
         if kind.molecules and kind.vertices == "labels":
             return _molecules(n_graphs, self.descriptors) if in_memory else _many_molecules()
         if kind.vertices == "labels" and in_memory:
@@ -211,11 +212,6 @@ def _many_molecules() -> list[Candidate]:
         ("WL, 2 iterations", WLCounts(n_iterations=2), "linear"),
         ("WL of elements", WLCounts(n_iterations=4, vertices="element"), "linear"),
     ]
-
-
-def _wl_only() -> list[Candidate]:
-    each = (1, 2, 3, 4)
-    return [(f"WL, {counted(n, 'iteration')}", WLCounts(n_iterations=n), "auto") for n in each]
 
 
 def _joined(labeled: bool, n_inputs: int) -> list[Candidate]:

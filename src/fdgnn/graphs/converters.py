@@ -306,6 +306,4 @@ def _is_pyg_dataset(item: Any) -> bool:
 
 def _described(item: Any) -> str:
     shape = getattr(item, "shape", None)
-    name = type(item).__name__
-    article = "an" if name[:1].lower() in "aeiou" or name.startswith("ndarray") else "a"
-    return f"{article} {name}" + (f" of shape {tuple(shape)}" if shape is not None else "")
+    return type(item).__name__ + (f" of shape {tuple(shape)}" if shape is not None else "")
