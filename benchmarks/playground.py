@@ -18,9 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from fdgnn import FDGNNClassifier, GraphClassifier, load_tu, playground
+from fdgnn import FDGNNClassifier, GraphClassifier, load_tu, playground, read_graphs
 from fdgnn.datasets.home import data_home
-from fdgnn.graphs.molecules import MoleculeReader
 
 MOLECULES = 1500  # of each file, at most
 _READ = """(all) => all.map((smiles) => {
@@ -178,19 +177,13 @@ def smiles(browser: Any, folder: Path, name: str) -> dict[str, Any]:
     """How many molecules the page reads as RDKit does, by all labels of atoms and bonds."""
     with (data_home() / "chem" / f"{name}.csv").open(encoding="utf-8") as file:
         given = [row["smiles"] for row in csv.DictReader(file)][:MOLECULES]
-    reader, wanted = MoleculeReader("typed", "types"), {}
-    for one in given:
-        try:
-            raw = reader.read(one)
-        except ValueError:
-            continue
-        ends, kinds = np.asarray(raw.edges), np.asarray(raw.carried)
+    table, wanted = read_graphs(given), {}
+    for row, graph in zip(table.rows.tolist(), table.graphs, strict=True):
+        ends, kinds = np.asarray(graph.edge_index), np.asarray(graph.edge_labels)
         once = ends[0] < ends[1]
         bonds = zip(*ends[:, once].tolist(), kinds[once].tolist(), strict=True)
-        wanted[one] = [
-            [str(label) for label in np.asarray(raw.x)],
-            sorted(list(bond) for bond in bonds),
-        ]
+        labels = [str(label) for label in graph.labels]
+        wanted[given[row]] = [labels, sorted(list(bond) for bond in bonds)]
     some = list(wanted)[:40]
     model = GraphClassifier("wl", random_state=0).fit(some, np.arange(len(some)) % 2)
     page = opened(browser, playground.write(folder / f"{name}.html", model, some))
