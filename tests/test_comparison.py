@@ -626,7 +626,8 @@ def test_every_method_can_be_asked_for_by_name():
     from fdgnn.cli.evaluate import compare as command
 
     (option,) = get_type_hints(command, include_extras=True)["methods"].__metadata__
-    assert option.help.startswith(f"Some of {', '.join(METHODS)}, separated by commas;")
+    listed = option.help.replace("and for classification also ", "")
+    assert listed.startswith(f"Methods, separated by commas: {', '.join(METHODS)}. ")
     for molecules in (True, False):
         assert ", ".join(default_methods(molecules=molecules, classify=True)) in option.help
 

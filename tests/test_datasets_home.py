@@ -78,7 +78,7 @@ def test_unknown_names_near_nothing():
         DatasetNotFoundError, match="no dataset 'qqqq' among the known TU names"
     ) as caught:
         load_tu("qqqq")
-    assert "give the path" in str(caught.value)
+    assert "others need the path" in str(caught.value)
     assert isinstance(caught.value, LookupError)
 
 

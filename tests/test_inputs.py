@@ -437,6 +437,9 @@ def test_thousands_are_never_text(cells):
     y, rejects = column("7", *cells)
     assert y == [7.0, *(float(cell) for cell in cells if "," not in cell)]
     assert all("may have a decimal comma or thousands" in reason for reason in rejects)
+    y, rejects = column("7", "8", *(f">{cell}" for cell in cells if "," in cell))
+    assert y == [7, 8]
+    assert all("may have a decimal comma or thousands" in reason for reason in rejects)
 
 
 def test_one_censored_value_of_several_targets_is_missing():

@@ -69,6 +69,7 @@ def test_a_row_per_edge_in_a_file(tmp_path):
     [
         (["a,0,1,1", "a,1,2,2"], "its edges have different values of 'y'"),
         (["a,0,1,1", ",1,2,2"], "its 'graph' is missing"),
+        (["a,0,1,1", "a,,2,1"], "one of its edges has no 'source'"),
         (["a,0,1,1", "a,1"], "it has 2 fields, but the header has 4"),
     ],
 )

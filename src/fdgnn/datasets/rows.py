@@ -78,8 +78,8 @@ class TargetColumn:
         if (number := self._number(cell)) is not None:
             return "number", number
         is_text = isinstance(cell, str)
-        bound = _BOUND.fullmatch(cell) if is_text else None
-        if bound is not None and (number := self._number(bound[1])) is not None:
+        bound = _BOUND.sub(r"\1", cell) if is_text and _BOUND.fullmatch(cell) else None
+        if bound is not None and (number := self._number(bound)) is not None:
             return "bound", number
         try:
             if abs(float(cell)) > LARGEST:
@@ -88,7 +88,7 @@ class TargetColumn:
             return "infinite", None
         except (TypeError, ValueError):
             pass
-        thousands = not self._decimal_comma and is_text and _THOUSANDS.fullmatch(cell)
+        thousands = not self._decimal_comma and is_text and _THOUSANDS.fullmatch(bound or cell)
         return "ambiguous" if thousands else "text", None
 
     def _number(self, cell: Any) -> int | float | None:

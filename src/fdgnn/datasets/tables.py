@@ -137,6 +137,8 @@ def _graph_of_edges(
         if isinstance(row, BadRow):
             raise GraphError(f"one of its edges cannot be read: {row.reason}")
         ends = [row.get(end) for end in ENDS]
+        if ends[0] in (None, ""):
+            raise GraphError(f"one of its edges has no {ENDS[0]!r}")
         for name, of_label in zip(ends, END_LABELS, strict=True):
             if name in (None, ""):
                 break

@@ -445,8 +445,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         >>> found = model.valid_graphs([graphs[0], "no graph", graphs[1]])
         >>> found.rows, model.predict(found.graphs).shape
         (array([0, 2]), (2,))
-        >>> found.errors[1][:18]
-        'it is a str, not a'
+        >>> found.errors[1][:16]
+        'expected a graph'
         """
         check_is_fitted(self)
         if isinstance(X, GraphBatch):
