@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from fdgnn.evaluation.record import Evaluation
 from fdgnn.evaluation.run import EvaluationTask, read_evaluations
 from fdgnn.folds import Split
 from fdgnn.targets import read_targets, winning_class
-from fdgnn.training import NestedEvaluation, TrainingOptions
+from fdgnn.training import NestedEvaluation, TrainingOptions, _search
 
 Weights = Any  # of each base model, (m,)
 
@@ -92,7 +93,8 @@ def evaluation_of(known: Evaluation) -> NestedEvaluation:
 def accuracies(directory: Path, known: Evaluation) -> dict[str, float]:
     """Accuracy of each rule on one run, %, mean over its outer folds."""
     evaluation = evaluation_of(known)
-    task, search = evaluation.task, evaluation._search(directory / "parts", Context())
+    task, options = evaluation.task, replace(evaluation.options, work_dir=directory / "parts")
+    search = _search(options, task.targets.classify, Context())
     search.evaluate_folds(task.graphs, task.targets, task.folds)  # from its checkpoints
     fits = search._selected[0].fits
     targets, codes = task.targets.coded, task.targets.values[:, 0]
