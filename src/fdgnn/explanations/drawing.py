@@ -2,8 +2,8 @@
 
 Vertices are compared with each other, not with an empty graph. A red vertex adds more to the
 explained score than the mean vertex of its graph does, and a blue one less. Color-blind people can
-tell the two apart. The scale reaches equally far on both sides, so white is the mean. An
-explanation with groups is drawn once for each `View`, side by side, each with its own scale.
+tell the two apart. The colors reach equally far on both sides, so white is the mean. An explanation
+with groups is drawn once for each `View`, side by side, each with its own range of colors.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from __future__ import annotations
 import functools
 import io
 import os
+import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,14 +28,12 @@ from fdgnn.graphs.converters import as_batch
 from fdgnn.threads import one_blas_thread
 
 COLORS = ("#2166ac", "#92c5de", "#f7f7f7", "#f4a582", "#b2182b")
-_MOST_INSIDE = 2  # letters of a label that fit into a vertex; longer ones stand below it
 _MARGIN = 0.6  # around a picture, in lengths of an edge
 _INCHES = 0.62  # length of an edge
-_CENTERED, _FROM_LEFT = 0, 1  # the numbers with which RDKit aligns text
-_CANVAS, _BAR = (640, 480), 90  # pixels of a molecule's picture, and those left for its color bar
-_HEAD, _CAPTION = 44, 64  # and those above several pictures, and for the caption of each
+_PANEL = (640, 560)  # pixels of a view of a molecule, and the share of its caption
+_CAPTION = 0.16
+_LINE = 80  # letters in a line of a caption
 EXACT_UP_TO = 150  # vertices of a part up to which the slower and better layout is used
-_FILLED = 1.8  # size of a font whose letters, one per pixel of width, fill a line
 _GAP = 1.0  # between parts, in lengths of an edge
 _WIDTH_TO_HEIGHT = 1.3
 
@@ -78,7 +76,7 @@ def draw_explanation(
         The first, if there are several.
     """
     check_networkx()
-    for part in ("collections", "colors", "figure"):
+    for part in ("collections", "colors", "figure", "patheffects"):
         require(f"matplotlib.{part}", "plot", "Pictures")
     mpl = require("matplotlib", "plot", "Pictures")
     batch = as_batch([graph])
@@ -97,8 +95,7 @@ def draw_explanation(
     for one, view in zip(axes, views, strict=True):
         _draw_edges(mpl, one, batch[0], places, explanation, effects=view is views[0])
         _draw_vertices(mpl, one, places, view, shown)
-        one.set_aspect("equal")
-        one.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+        one.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
         one.set_axis_off()
         if len(views) > 1:
             one.set_title(f"{view.what}\n{literal(view.colors)}", fontsize="medium")
@@ -148,35 +145,29 @@ def draw_molecule(
     if molecule is None:
         raise GraphError(f"the SMILES {smiles[:60]!r} cannot be parsed")
     _check_size(explanation, molecule.GetNumAtoms())
-    views, heading = views_of(explanation, "atom"), _title(explanation) if title is None else title
-    width, below = _CANVAS[0] + _BAR, _CAPTION if len(views) > 1 else 0
-    height, whole = _CANVAS[1] - below, width * len(views)
-    canvas = (draw.MolDraw2DCairo if kind == "png" else draw.MolDraw2DSVG)(
-        whole, _HEAD + _CANVAS[1], _CANVAS[0], height
-    )
-    for i, view in enumerate(views):
-        canvas.SetOffset(i * width, _HEAD)
+    panels, captions = [], []
+    for view in views_of(explanation, "atom"):
         limit = _limit(view.values)
-        colors = {v: _color(value / limit) for v, value in enumerate(view.values.tolist())}
-        options = canvas.drawOptions()
-        options.useBWAtomPalette()  # colors show what atoms add, not which element they are
-        options.highlightRadius = 0.42
-        options.fillHighlights = True
-        draw.PrepareAndDrawMolecule(
-            canvas, molecule, highlightAtoms=list(colors), highlightAtomColors=colors,
-            highlightBonds=[],
-        )  # fmt: skip
-    canvas.SetOffset(0, 0)
-    canvas.SetFillPolys(True)
-    _fill(canvas, (1.0, 1.0, 1.0), (0, 0), (whole, _HEAD))
-    fits = int(_FILLED * whole / len(heading)) if heading else 1
-    _write(canvas, heading, 16, _HEAD / 2, min(22, fits))
-    for i, view in enumerate(views):
-        _draw_bar(canvas, view, i * width)
-        if below:
-            middle, caption = i * width + _CANVAS[0] / 2, _HEAD + height
-            _write(canvas, view.what, middle, caption + 16, 21, _CENTERED)
-            _write(canvas, view.colors, middle, caption + 42, 17, _CENTERED)
+        panels.append({v: _color(x / limit) for v, x in enumerate(view.values.tolist())})
+        captions.append(f"{view.what} (darkest color: {limit:.2g})\n{view.colors}")
+    heading = textwrap.wrap(_title(explanation) if title is None else title, _LINE)
+    captions[0] = "\n".join([*heading, captions[0]])
+    width, height = _PANEL
+    canvas = (draw.MolDraw2DCairo if kind == "png" else draw.MolDraw2DSVG)(
+        width * len(panels), height, width, height
+    )
+    options = canvas.drawOptions()
+    options.useBWAtomPalette()  # colors show what atoms add, not which element they are
+    options.highlightRadius = 0.42
+    options.fillHighlights = True
+    options.legendFraction, options.legendFontSize = _CAPTION, 20
+    canvas.DrawMolecules(
+        [molecule] * len(panels),
+        highlightAtoms=[list(panel) for panel in panels],
+        highlightBonds=[[] for _ in panels],
+        highlightAtomColors=panels,
+        legends=captions,
+    )
     canvas.FinishDrawing()
     found: Any = canvas.GetDrawingText()
     if not isinstance(found, bytes):  # RDKit's SVG declares itself Latin-1
@@ -252,23 +243,27 @@ def _draw_vertices(
 ) -> None:
     limit, size = _limit(view.values), float(np.clip(9000 / len(places), 30, 450))
     points = ax.scatter(
-        *places.T, s=size, c=view.values, cmap=_colormap(mpl), vmin=-limit, vmax=limit,
-        edgecolors="#444444", linewidths=0.8, zorder=2, clip_on=False,
-    )  # fmt: skip
-    ax.figure.colorbar(points, ax=ax, shrink=0.8, label=view.scale)
-    if labels is None:
-        return
-    width = float(np.sqrt(size))  # of a vertex, in points
-    effects = require("matplotlib.patheffects", "plot", "Pictures")
-    halo = effects.withStroke(linewidth=2.5, foreground="white")  # over edges
-    for place, value, label in zip(places, view.values, labels, strict=True):
-        at, look = (0.0, 0.0), {"va": "center", "fontsize": 0.45 * width, "path_effects": []}
-        color = "white" if abs(value) > 0.6 * limit else "black"
-        if len(str(label)) > _MOST_INSIDE:
-            at, color = (0.0, -0.6 * width), "black"
-            look = {"va": "top", "fontsize": 0.38 * width, "path_effects": [halo]}
-        text = literal(label)
-        ax.annotate(text, place, at, textcoords="offset points", ha="center", color=color, **look)
+        *places.T,
+        s=size,
+        c=view.values,
+        cmap=_colormap(mpl),
+        norm=mpl.colors.Normalize(-limit, limit),
+        edgecolors="#444444",
+        linewidths=0.8,
+        zorder=2,
+        clip_on=False,
+    )
+    ax.figure.colorbar(points, ax=ax, shrink=0.8, label=view.what)
+    halo = mpl.patheffects.withStroke(linewidth=2.5, foreground="white")  # over colors and edges
+    for place, label in zip(places, () if labels is None else labels, strict=labels is not None):
+        ax.annotate(
+            literal(label),
+            place,
+            ha="center",
+            va="center",
+            fontsize=0.45 * float(np.sqrt(size)),
+            path_effects=[halo],
+        )
 
 
 def literal(text: Any) -> str:
@@ -283,41 +278,6 @@ def _colormap(mpl: Any) -> Any:
 # ---------------------------------------------------------------------- molecules
 
 
-def _draw_bar(canvas: Any, view: View, x: int) -> None:
-    """Draw the scale of a view to the right of its molecule, which begins at x."""
-    left, right = x + _CANVAS[0] + 8, x + _CANVAS[0] + 24
-    top, bottom, steps = _HEAD + 60, _HEAD + _CANVAS[1] - 100, 65
-    edges = np.linspace(bottom, top, steps + 1)
-    canvas.SetFillPolys(True)
-    canvas.SetLineWidth(1)
-    for low, high, share in zip(edges[:-1], edges[1:], np.linspace(-1, 1, steps), strict=True):
-        _fill(canvas, _color(float(share)), (left, low), (right, high - 1))
-    for share in (-1, 0, 1):
-        height = (top + bottom) / 2 + share * (top - bottom) / 2
-        _write(canvas, f"{share * _limit(view.values):.2g}", right + 6, height)
-    for line, text in enumerate(view.short_scale):
-        _write(canvas, text, left, top - 36 + 16 * line)
-
-
-def _fill(
-    canvas: Any, color: tuple[float, ...], corner: tuple[float, float], other: tuple[float, float]
-) -> None:
-    from rdkit.Geometry import Point2D
-
-    canvas.SetColour(color)
-    canvas.DrawRect(Point2D(*corner), Point2D(*other), True)
-
-
-def _write(
-    canvas: Any, text: str, x: float, y: float, size: int = 13, align: int = _FROM_LEFT
-) -> None:
-    from rdkit.Geometry import Point2D
-
-    canvas.SetColour((0.0, 0.0, 0.0))
-    canvas.SetFontSize(size)
-    canvas.DrawString(text, Point2D(x, y), align, True)
-
-
 def _color(share: float) -> tuple[float, ...]:
     """Return the scale's color at -1 to 1, as red, green and blue from 0 to 1."""
     stops = np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in COLORS]) / 255
@@ -327,29 +287,13 @@ def _color(share: float) -> tuple[float, ...]:
 
 # ---------------------------------------------------------------------- what is shown
 
-SCALE = "attribution relative to the graph's mean"
 
-
-@dataclass(frozen=True, eq=False)
-class View:
-    """One way to look at a graph.
-
-    Attributes
-    ----------
-    what : str
-        What is shown, in plain words.
-    colors : str
-        What red and blue mean.
-    scale, short_scale : str
-        What the scale counts, in one line, and in two short ones.
-    values : (n_vertices,) float64
-    """
+class View(NamedTuple):
+    """One way to look at a graph: what is shown, what red and blue mean, and the values."""
 
     what: str
     colors: str
-    scale: str
-    short_scale: tuple[str, str]
-    values: Floats
+    values: Floats  # (n_vertices,)
 
 
 def views_of(explanation: Explanation, vertex: str = "vertex") -> list[View]:
@@ -358,26 +302,18 @@ def views_of(explanation: Explanation, vertex: str = "vertex") -> list[View]:
     `vertex` is what a vertex is called; those of molecules are atoms.
     """
     score = "score" if explanation.of_class else "value"
+    what = f"Attribution of each {vertex} to the {score}"
+    views = [View(what, f"red: more than the mean {vertex}, blue: less", relative(explanation))]
     what, colors = (
-        f"Attribution of each {vertex} to the {score}",
-        f"red: more than the mean {vertex}",
+        f"Effect on the {score} of leaving out each",
+        f"red: the {score} falls, blue: it rises",
     )
-    short = ("relative", "to mean")
-    views = [View(what, f"{colors}, blue: less", SCALE, short, relative(explanation))]
-    effects = []
     if explanation.vertex_effects is not None:
-        effects.append((f"each {vertex}", explanation.vertex_effects, ""))
+        views.append(View(f"{what} {vertex}", colors, explanation.vertex_effects))
     if explanation.groups:
         most = max(explanation.groups, key=lambda group: abs(group.effect))
-        more = f"; largest effect: {most.name}"
-        effects.append(("each group", group_values(explanation), more))
-    for what, values, more in effects:
-        colors = f"red: the {score} falls, blue: it rises{more}"
-        scale, title = (
-            f"{score} lost without {what}",
-            f"Effect on the {score} of leaving out {what}",
-        )
-        views.append(View(title, colors, scale, (score, "lost"), values))
+        colors += f"; largest effect: {most.name}"
+        views.append(View(f"{what} group", colors, group_values(explanation)))
     return views
 
 
