@@ -96,8 +96,8 @@ def of_sets(model, graphs, y):
 
 def of_intervals(model, graphs, y):
     """Intervals of the model, and such of one width, from the same out-of-fold errors."""
-    found, predicted, novelty = {}, model.predict(graphs), model.domain_distance(graphs)
-    quarters = np.array_split(np.argsort(novelty, kind="stable"), 4)
+    found, predicted, distances = {}, model.predict(graphs), model.domain_distance(graphs)
+    quarters = np.array_split(np.argsort(distances, kind="stable"), 4)
     errors = ConformalScores.of([model._training_graphs.errors[:, 0]])
     for coverage in COVERAGES:
         own = model.predict_interval(graphs, coverage).T
@@ -115,7 +115,7 @@ def of_intervals(model, graphs, y):
     return np.abs(predicted - y), found
 
 
-def of_novelty(model, graphs, errors, foreign):
+def out_of_domain(model, graphs, errors, foreign):
     unlike = np.zeros(len(graphs), dtype=bool)
     unlike[list(model.out_of_domain(graphs))] = True
     return {
@@ -156,7 +156,7 @@ def measured(graphs, y, seed, foreign, other_too):
         "seconds": round(seconds, 1),
         "error": errors.mean(),
         "coverage": found,
-        "novelty": of_novelty(model, graphs[test], errors, foreign),
+        "domain": out_of_domain(model, graphs[test], errors, foreign),
     }
 
 
@@ -204,12 +204,11 @@ def tell(results):
     print("|---|---|---|---|---|")
     for name, runs in results.items():
         unlike, theirs, others = (
-            mean(runs, "novelty", what)
-            for what in ("out_of_domain", "error_unlike", "error_others")
+            mean(runs, "domain", what) for what in ("out_of_domain", "error_unlike", "error_others")
         )
         foreign = ", ".join(
-            f"{other} {100 * mean(runs, 'novelty', 'foreign', other):.1f} %"
-            for other in runs[0]["novelty"]["foreign"]
+            f"{other} {100 * mean(runs, 'domain', 'foreign', other):.1f} %"
+            for other in runs[0]["domain"]["foreign"]
         )
         numbers = f"{100 * unlike:.1f} % | {theirs:.3f} | {others:.3f}"
         print(f"| {name} | {numbers} | {foreign} |")

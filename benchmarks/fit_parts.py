@@ -54,7 +54,7 @@ def parts_of_fit(dataset: str) -> tuple[Callable[[], object], dict[str, Callable
         "projection, drawn, and its norm": lambda: draw_projection(seed, 50, 100),
         "random features": lambda: fitted.expansion.expand(pooled),
         "ridge regression": lambda: ridge.solve(features, targets, (1e-3,), no_folds).readout(1e-3),
-        "novelty": lambda: Leverage.fit(pooled),
+        "domain": lambda: Leverage.fit(pooled),
     }
 
 

@@ -67,7 +67,9 @@ def predictions(molecules: bool) -> dict[str, Callable[[int], object]]:
             found["reservoir, arrays"] = lambda i, m=model: m.predict([remade(listed[i % 100])])
             found["reservoir, index"] = lambda i, m=model: m.predict([graphs[i % 100]])
             found["reservoir, batch"] = lambda i, m=model: m.predict(single[i % 100])
-            found["reservoir, novelty"] = lambda i, m=model: m.domain_distance([listed[i % 100]])
+            found["reservoir, domain distance"] = lambda i, m=model: m.domain_distance(
+                [listed[i % 100]]
+            )
         if molecules:
             model = new_model(name).fit(MOLECULES, y)
             found[f"{name}, SMILES"] = lambda i, m=model: m.predict([MOLECULES[i % 100]])

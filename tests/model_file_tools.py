@@ -112,7 +112,7 @@ def merged(record, changes):
                 merged(record[name][int(number)], change)
             continue
         inner = isinstance(value, dict) and isinstance(record.get(name), dict)
-        if inner and name in ("encoder", "readout", "parameters", "graph_kind", "facts", "novelty"):
+        if inner and name in ("encoder", "readout", "parameters", "graph_kind", "facts", "domain"):
             merged(record[name], value)
         else:
             record[name] = value

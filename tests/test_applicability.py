@@ -1,4 +1,4 @@
-"""Novelty: what leaving a graph out would say, without leaving it out."""
+"""The applicability domain: distances as if each training graph had been left out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fdgnn import (
     applicability,
     save_model,
 )
-from fdgnn.applicability import Leverage, Novelty, SeenFeatures
+from fdgnn.applicability import ApplicabilityDomain, Leverage, SeenFeatures
 from fdgnn.datasets import make_cycles, make_motif_graphs, make_random_graphs
 from fdgnn.encoders import Encoder, EncoderUnion, Encoding
 from fdgnn.linear import Ridge
@@ -53,10 +53,10 @@ def file(tmp_path):
     return tmp_path / "model.fdgnn"
 
 
-def novelty_of(encoder, train, new):
+def domain_distances_of(encoder, train, new):
     fitted = encoder.fit(train)
     X = fitted.encode(train).features[0]
-    found = Novelty.fit(0, fitted, X, train)
+    found = ApplicabilityDomain.fit(0, fitted, X, train)
     return found.of(fitted, new, fitted.encode(new))
 
 
@@ -70,7 +70,7 @@ def test_a_training_graph_counts_as_if_it_had_been_left_out(encoder):
     assert 0 < own.max() <= 1
     for g in (0, 17, int(own.argmax())):
         others = np.delete(np.arange(150), g)
-        left_out = novelty_of(encoder, GRAPHS[others], GRAPHS[[g]])
+        left_out = domain_distances_of(encoder, GRAPHS[others], GRAPHS[[g]])
         np.testing.assert_allclose(left_out, own[g], atol=1e-12)
 
 
@@ -91,9 +91,9 @@ def test_a_leverage_is_that_of_least_squares_and_of_leaving_out():
 
 @pytest.mark.parametrize("encoder", COLORS, ids=repr)
 def test_what_was_seen_is_nothing_new(encoder):
-    assert (novelty_of(encoder, GRAPHS, GRAPHS) == 0).all()
+    assert (domain_distances_of(encoder, GRAPHS, GRAPHS) == 0).all()
     turned = [_turned(graph) for graph in GRAPHS[:20]]
-    assert (novelty_of(encoder, GRAPHS, encoder._check_graphs(turned)) == 0).all()
+    assert (domain_distances_of(encoder, GRAPHS, encoder._check_graphs(turned)) == 0).all()
 
 
 def _turned(graph):
@@ -111,19 +111,21 @@ def _turned(graph):
 
 
 def test_buckets_and_columns_of_their_own_say_the_same():
-    many = novelty_of(WLCounts(n_iterations=2, n_features=2**24), GRAPHS, NEW)
-    exact = novelty_of(WLCounts(n_iterations=2, n_features=None), GRAPHS, NEW)
+    many = domain_distances_of(WLCounts(n_iterations=2, n_features=2**24), GRAPHS, NEW)
+    exact = domain_distances_of(WLCounts(n_iterations=2, n_features=None), GRAPHS, NEW)
     np.testing.assert_allclose(many, exact, atol=1e-12)
     assert exact.max() > 0.2
-    few = novelty_of(WLCounts(n_iterations=2, n_features=2**10), GRAPHS, NEW)
+    few = domain_distances_of(WLCounts(n_iterations=2, n_features=2**10), GRAPHS, NEW)
     assert (few <= exact + 1e-12).all()  # some of what is new shares a bucket with what is not
 
 
 @pytest.mark.parametrize("inner", [WLCounts(n_iterations=1), WLCounts(1, n_features=None)])
-def test_unions_give_the_novelty_of_their_wl_features(inner):
+def test_unions_give_the_domain_distances_of_their_wl_features(inner):
     joined = EncoderUnion([("reservoir", GraphReservoir(**SMALL)), ("wl", inner)], random_state=0)
     np.testing.assert_allclose(
-        novelty_of(joined, GRAPHS, NEW), novelty_of(inner, GRAPHS, NEW), atol=1e-12
+        domain_distances_of(joined, GRAPHS, NEW),
+        domain_distances_of(inner, GRAPHS, NEW),
+        atol=1e-12,
     )
 
 
@@ -138,14 +140,14 @@ def test_few_graphs_of_the_same_kind_are_unlike_and_all_of_another(model):
     assert len(model.out_of_domain(graphs[400:])) < 20  # 5 are expected
     strange = make_cycles([40, 60])
     assert list(model.out_of_domain(strange)) == [0, 1]
-    assert (model.domain_distance(strange) > model._novelty.limit).all()
+    assert (model.domain_distance(strange) > model._domain.limit).all()
 
 
 def test_words_say_how_new_and_beside_what():
     graphs, y = make_motif_graphs(300, random_state=0)
     colors = GraphRegressor("wl").fit(graphs, y)
     (words,) = colors.out_of_domain(make_cycles([50])).values()
-    share, limit = 100 * colors.domain_distance(make_cycles([50]))[0], 100 * colors._novelty.limit
+    share, limit = 100 * colors.domain_distance(make_cycles([50]))[0], 100 * colors._domain.limit
     assert words.startswith(f"{share:.0f} % of its substructures are in no training")
     assert words.endswith(f"of 99 % of the training graphs at most {limit:.0f} % are in no other")
     (words,) = FDGNNRegressor(**SMALL).fit(graphs, y).out_of_domain(make_cycles([50])).values()
@@ -155,7 +157,7 @@ def test_words_say_how_new_and_beside_what():
 def test_a_graph_of_which_nothing_is_known_is_always_told():
     alone = [Graph([[0], [1]], labels=[name, name]) for name in "ABCDEFGH"]
     model = GraphClassifier("wl", random_state=0).fit(alone, [0, 1] * 4)
-    assert model._novelty.limit == 1  # no two of the training graphs have anything in common
+    assert model._domain.limit == 1  # no two of the training graphs have anything in common
     new = Graph([[0], [1]], labels=["X", "X"])
     assert model.domain_distance([new, alone[0]]).tolist() == [1, 0]
     why = model.out_of_domain([alone[0], new])
@@ -166,7 +168,7 @@ def test_a_graph_of_which_nothing_is_known_is_always_told():
 def test_the_limit_is_that_of_99_percent():
     for n, rank in ((50, 50), (99, 99), (150, 150), (199, 198), (999, 990)):
         X = np.random.default_rng(0).normal(size=(n, 3))
-        found = Novelty.fit(0, GraphReservoir(), X, GRAPHS)
+        found = ApplicabilityDomain.fit(0, GraphReservoir(), X, GRAPHS)
         assert found.limit == np.sort(Leverage.fit(X)[1])[rank - 1]
 
 
@@ -185,7 +187,7 @@ def test_training_graphs_are_compared_once_and_only_if_somebody_asks(encoder, me
     model.fit(GRAPHS, Y).predict(NEW)
     assert calls == []
     asked = model.domain_distance(NEW)
-    assert model._novelty.limit > 0
+    assert model._domain.limit > 0
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).domain_distance(NEW), asked)
     assert len(calls) == 1
     monkeypatch.setattr(applicability, "MOST_KEPT", 1)  # large features are not kept
@@ -203,7 +205,7 @@ def test_graphs_unlike_training_graphs_that_are_all_alike_are_told():
     assert len(model.out_of_domain(GRAPHS[:30])) > 20
 
 
-def test_no_graphs_have_no_novelty():
+def test_no_graphs_have_no_distances():
     model = FDGNNClassifier(random_state=0).fit(GRAPHS, Y)
     assert model.domain_distance([]).shape == model.domain_distance(GRAPHS[:0]).shape == (0,)
     assert model.out_of_domain([]) == {}
@@ -251,13 +253,13 @@ def test_files_keep_it(file, model):
     assert file.read_bytes() == content
 
 
-def test_novelty_that_contradicts_the_model_is_refused(file):
+def test_a_domain_that_contradicts_the_model_is_rejected(file):
     save_model(GraphClassifier("wl", random_state=0).fit(GRAPHS, Y), file)
     content = file.read_bytes()
     words = np.zeros(4096, dtype=np.uint64)
     for wrong in (words[:-1], np.zeros(4097, np.uint64), words[None], words.astype(float), None):
-        refused(with_arrays(content, **{"novelty.seen": wrong}), file)
-    refused(with_arrays(content, **{"novelty.mean": np.ones(3)}), file)
+        refused(with_arrays(content, **{"domain.seen": wrong}), file)
+    refused(with_arrays(content, **{"domain.mean": np.ones(3)}), file)
     for change in (
         {"estimator": 1}, {"estimator": -1}, {"limit": 2.0}, {"limit": None},
         {"measure": "leverage"}, {"measure": "x"}, {"nonsense": 1},
@@ -269,11 +271,11 @@ def test_novelty_that_contradicts_the_model_is_refused(file):
         ("mean", np.ones(7)), ("mean", None), ("factor", np.ones(35)), ("factor", np.zeros(36)),
         ("factor", -np.ones(36)), ("factor", np.full(36, np.nan)), ("factor", np.ones((6, 6))),
     ):  # fmt: skip
-        refused(with_arrays(content, **{f"novelty.{name}": wrong}), file)
+        refused(with_arrays(content, **{f"domain.{name}": wrong}), file)
     for change in ({"n_graphs": None}, {"n_graphs": 0}, {"measure": "wl"}):
         _refused_with(content, change, file)
-    refused(with_record(content, lambda record: record.update(novelty=None)), file)
+    refused(with_record(content, lambda record: record.update(domain=None)), file)
 
 
 def _refused_with(content, change, file):
-    refused(with_record(content, lambda record: record["novelty"].update(change)), file)
+    refused(with_record(content, lambda record: record["domain"].update(change)), file)

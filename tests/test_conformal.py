@@ -144,10 +144,10 @@ def test_intervals_reach_as_far_as_held_out_errors_of_graphs_as_difficult(severa
         ridge = Ridge(alpha=0.1).fit(X[fold != f], targets[fold != f])
         predicted = ridge.predict(X[fold == f]).reshape(-1, targets.shape[1])
         errors[fold == f] = np.abs(targets[fold == f] - predicted)
-    novelty, own = model.domain_distance(GRAPHS), model._novelty.of_training  # it has no kernel
+    distances, own = model.domain_distance(GRAPHS), model._domain.of_training  # it has no kernel
     difficulty, expected = np.empty_like(errors), np.empty_like(errors)
     for t, target in enumerate(model.targets_):
-        conditions = [np.stack([np.ones(120), np.log(x + 0.3)], axis=1) for x in (own, novelty)]
+        conditions = [np.stack([np.ones(120), np.log(x + 0.3)], axis=1) for x in (own, distances)]
         expected[:, t], difficulty[:, t] = (np.exp(Z @ target.difficulty) for Z in conditions)
     # ceil(0.8 * 121) = 97
     reach = np.sort(errors / expected, axis=0)[96] * difficulty
@@ -206,7 +206,7 @@ def test_the_difficulty_of_a_training_graph_does_not_depend_on_its_own_fold():
     graphs, y, _ = noisy_numbers(100)
     model = regressor("wl", intervals=True, random_state=0).fit(graphs, y)
     kept, models = model._training_graphs, [model.estimators_[0]]
-    fold, own = shuffled_folds(100, model.seed_), model._novelty.of_training
+    fold, own = shuffled_folds(100, model.seed_), model._domain.of_training
     found = training_conditions(models, own, kept.errors, fold)[0]
     others = kept.errors.copy()
     others[fold == 0] *= 100

@@ -399,7 +399,7 @@ def test_other_readers_of_safetensors_read_it(content, file):
             "encoder.first_values", "encoder.in_sources", "encoder.in_values",
             "encoder.rec_sources", "encoder.rec_values",
         )
-    } | {"conformal.0", "novelty.factor", "novelty.mean"}  # fmt: skip
+    } | {"conformal.0", "domain.factor", "domain.mean"}  # fmt: skip
     for name, array in ours.arrays.items():
         np.testing.assert_array_equal(theirs[name], array)
         assert theirs[name].dtype == array.dtype
@@ -737,8 +737,8 @@ HOSTILE = [
         [20, 20, 20, 0], "20", [2**31, 20, 20], [20.5, 19.5, 20],
     )),
     *(target(scores=value) for value in ([], {"accuracy": "good"}, {"accuracy": None})),
-    *({"novelty": value} for value in (None, 1, [], "wl")),
-    *({"novelty": value} for value in (
+    *({"domain": value} for value in (None, 1, [], "wl")),
+    *({"domain": value} for value in (
         {"measure": "wl"}, {"measure": "x"}, {"estimator": 2}, {"estimator": -1}, {"limit": 1.5},
         {"limit": -0.1}, {"n_graphs": 0}, {"n_graphs": None}, {"more": 1},
     )),
@@ -869,7 +869,7 @@ def test_many_estimators_take_time_in_proportion(file):
     save_model(model, file)
     found = container.from_bytes(file.read_bytes())
     record = json.loads(found.description)
-    record["parameters"]["n_estimators"], record["novelty"] = n, None
+    record["parameters"]["n_estimators"], record["domain"] = n, None
     record["estimators"] *= n
     parts = {"coef": found.arrays["0.coef"], "intercept": found.arrays["0.intercept"]}
     arrays = {f"{i}.{name}": array for i in range(n) for name, array in parts.items()}

@@ -444,7 +444,7 @@ def mixed_model():
         dataclasses.replace(one.estimators_[0], name=name)
         for one, (name, _, _) in zip(alone, candidates, strict=True)
     )
-    model._novelty = alone[0]._novelty
+    model._domain = alone[0]._domain
     return model
 
 
@@ -547,7 +547,7 @@ HOSTILE = [
     {"graph_kind": {"vertices": "features"}}, {"graph_kind": {"vertices": "nothing"}},
     {"graph_kind": {"n_inputs": 2}}, {"graph_kind": {"n_inputs": BIG}},
     *({"model": m} for m in ("AutoGraphRegressor", "GraphClassifier", "FDGNNClassifier", None)),
-    *({"novelty": n} for n in ({"estimator": 1}, {"estimator": 4}, {"measure": "leverage"})),
+    *({"domain": n} for n in ({"estimator": 1}, {"estimator": 4}, {"measure": "leverage"})),
 ]  # fmt: skip
 
 
@@ -721,9 +721,9 @@ def test_many_columns_take_no_memory(file, readout):
     model = GraphClassifier(WLCounts(n_iterations=1, n_features=2**10), readout)
     save_model(model.fit(GRAPHS, Y == 1), file)
     more = {"parameters": {"n_features": 2**24}}
-    change = {"encoder": more, "novelty": None} | estimator(0, n_features=2**24, encoder=more)
+    change = {"encoder": more, "domain": None} | estimator(0, n_features=2**24, encoder=more)
     data = with_record(file.read_bytes(), lambda record: merged(record, change))
-    data = with_arrays(data, **{"novelty.seen": None})
+    data = with_arrays(data, **{"domain.seen": None})
     file.write_bytes(data)
     load_model(file)
     with memory_below(2_000_000):

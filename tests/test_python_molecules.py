@@ -372,7 +372,7 @@ def test_molecules_beside_a_bad_one_are_explained():
         assert explain(model, ["C(("], errors="missing") == [None]
 
 
-def test_a_search_sets_and_novelty_answer_the_others_too():
+def test_a_search_sets_and_domain_distances_answer_the_others_too():
     good, y = ["CCO", "CCCO", "CO", "CCN", "CCCN", "CN"] * 4, [0, 0, 0, 1, 1, 1] * 4
     estimator = GraphClassifier("wl", KernelRidge(alpha=1.0), probability=True, random_state=0)
     search = FDGNNSearchCV(estimator, depths=(1,), cv=2)
@@ -384,8 +384,8 @@ def test_a_search_sets_and_novelty_answer_the_others_too():
     assert model.predict_set(["CCO"]).tolist() == [[True, False]]
     assert found[0].all()  # nothing is ruled out
     with pytest.warns(InvalidGraphWarning):
-        novelty = model.domain_distance([None, "CCO"], errors="missing")
-    np.testing.assert_array_equal(novelty, [np.nan, *model.domain_distance(["CCO"])])
+        distances = model.domain_distance([None, "CCO"], errors="missing")
+    np.testing.assert_array_equal(distances, [np.nan, *model.domain_distance(["CCO"])])
     numbers = FDGNNRegressor(intervals=True, random_state=0)
     search = FDGNNSearchCV(numbers, depths=(1,), n_configurations=1, cv=2)
     with pytest.warns(InvalidGraphWarning):

@@ -406,7 +406,7 @@ def test_graphs_that_may_have_been_seen_have_no_uncertainty():
     new = of_strange(model, y=None)  # without targets they are new ones
     assert [one.covered for one in new.coverages] == [None] * 3
     assert (new.domain.error_outside, new.domain.error_inside) == (None, None)
-    model._novelty = None  # as in a model of too many features
+    model._domain = None  # as in a model of too many features
     assert of_strange(model, unseen=True).domain is None
 
 

@@ -83,8 +83,8 @@ def test_intervals_are_those_of_the_model(folder):
 def test_what_is_unlike_the_training_graphs_is_told_row_by_row_and_in_one_line(folder):
     rows, told = predicted(folder, "plain")
     model, graphs = load_model(folder / "plain.fdgnn"), read_graphs(folder / "new.csv").graphs
-    novelty = [float(row["domain_distance"]) for row in rows]
-    np.testing.assert_allclose(novelty, model.domain_distance(graphs), rtol=1e-4)
+    distances = [float(row["domain_distance"]) for row in rows]
+    np.testing.assert_allclose(distances, model.domain_distance(graphs), rtol=1e-4)
     assert {
         g: row["out_of_domain"] for g, row in enumerate(rows) if row["out_of_domain"]
     } == model.out_of_domain(graphs)

@@ -1,13 +1,13 @@
 r"""The applicability domain: how much of a graph no training graph has, from 0 to 1.
 
-*Where a model has WL features*, novelty is the share of a graph's WL features that no training
-graph has: one feature for each vertex, iteration and channel. A training graph is compared with all
-others, so that its novelty is the share of features that it alone has.
+*Where a model has WL features*, the distance of a graph is the share of its WL features that no
+training graph has: one feature for each vertex, iteration and channel. A training graph is compared
+with all others, so that its distance is the share of features that it alone has.
 
-*Where a model has none*, novelty is the leverage that the graph would have among the training
+*Where a model has none*, the distance is the leverage that the graph would have among the training
 graphs in a linear regression on its encoder's n x H features, centered to Z::
 
-    l(x) = 1/n + z^T (Z^T Z + d I)^-1 z,        novelty = l / (1 + l)
+    l(x) = 1/n + z^T (Z^T Z + d I)^-1 z,        distance = l / (1 + l)
 
 For a training graph left out, l / (1 + l) is its own leverage (by Sherman and Morrison), so that
 nothing has to be left out. d is small, and keeps columns apart that are almost the same.
@@ -39,7 +39,7 @@ from fdgnn.records import cached_property
 from fdgnn.threads import one_blas_thread
 
 USUAL = 0.99  # the share of training graphs that are in the domain of the others
-ALL_NEW = 1.0  # the novelty of a graph of which nothing is known; a leverage never has it
+ALL_NEW = 1.0  # the distance of a graph of which nothing is known; a leverage never has it
 MOST_FEATURES = 2_000  # for a leverage, which needs a matrix of this size squared
 MOST_KEPT = 2**20  # numbers that are kept until they are asked for: some megabytes
 _DAMPING = 1e-6  # d, in units of the mean diagonal
@@ -68,7 +68,7 @@ class SeenFeatures:
 
     @classmethod
     def fit_chunks(cls, counts: Chunks) -> tuple[SeenFeatures, Floats]:
-        """Keep what counts in chunks have, and return the novelty of each row, as `fit` does."""
+        """Keep what counts in chunks have, and return the distance of each row, as `fit` does."""
         often = counts.column_sums[0]  # a column that one graph has once is in no other
         alone = often == 1
 
@@ -150,8 +150,8 @@ class Leverage:
 Measure = SeenFeatures | Leverage
 
 
-class Novelty:
-    """The novelty of graphs, by the features of one of a model's estimators.
+class ApplicabilityDomain:
+    """The distance of graphs from the training graphs, by the features of one estimator.
 
     Training graphs are compared with each other when that is first needed: most models that are
     trained, in a search or a cross-validation, never need it. Until then small features are kept.
@@ -162,30 +162,30 @@ class Novelty:
         Position in `estimators_`: the first with WL features, or else the first.
     measure : SeenFeatures or Leverage
     limit : float
-        The novelty beyond which a graph is out of domain.
+        The distance beyond which a graph is out of domain.
     """
 
     def __init__(self, estimator: int, learn: Callable[[], tuple[Measure, Floats]]) -> None:
         self.estimator, self._learn = estimator, learn
 
     @classmethod
-    def known(cls, estimator: int, measure: Measure, limit: float) -> Novelty:
-        """Return the novelty of a measure, and the limit that goes with it."""
+    def known(cls, estimator: int, measure: Measure, limit: float) -> ApplicabilityDomain:
+        """Return the applicability domain of a measure, with its limit."""
         found = cls(estimator, lambda: (measure, np.empty(0)))
         found.learned = measure, limit, None
         return found
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        return Novelty.known, (self.estimator, self.measure, self.limit)
+        return ApplicabilityDomain.known, (self.estimator, self.measure, self.limit)
 
     @property
     def measure(self) -> Measure:
-        """The measure of novelty."""
+        """The measure of the distance."""
         return self.learned[0]
 
     @property
     def limit(self) -> float:
-        """The novelty beyond which a graph is out of domain; the maximum of few graphs."""
+        """The distance beyond which a graph is out of domain; the maximum of few graphs."""
         return self.learned[1]
 
     @property
@@ -205,7 +205,7 @@ class Novelty:
     @classmethod
     def fit(
         cls, number: int, encoder: Encoder, X: Features | Chunks, graphs: GraphBatch
-    ) -> Novelty | None:
+    ) -> ApplicabilityDomain | None:
         """Compare training graphs, whose features are X, with each other; None where it cannot."""
         few = False
         learn: Any = None
@@ -225,7 +225,7 @@ class Novelty:
         return found
 
     def of(self, encoder: Encoder, graphs: GraphBatch, encoding: Encoding) -> Floats:
-        """Return the novelty of checked graphs, (n,), by the encoder of `estimator`."""
+        """Return the distances of checked graphs, (n,), by the encoder of `estimator`."""
         return self.measure.of(encoder, graphs, encoding.features[0])
 
     def reasons(self, values: Floats) -> dict[int, str]:

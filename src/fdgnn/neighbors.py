@@ -6,7 +6,7 @@ that are kernel ridge regressions of the same training graphs.
 *Difficulty* of a graph is the error that is to be expected of its prediction. Its logarithm is a
 linear function of three conditions, fitted to the out-of-fold errors of the training graphs::
 
-    log d(x) = w_0 + w_1 log(novelty + .3) + w_2 log(1.1 - k(x, nearest)) + w_3 log(e(x) + .3 e)
+    log d(x) = w_0 + w_1 log(distance + .3) + w_2 log(1.1 - k(x, nearest)) + w_3 log(e(x) + .3 e)
 
 where e(x) is the mean error of the ten most similar training graphs, and e that of all. A training
 graph is compared with those of other folds only, so that its own error plays no part. A model
@@ -29,7 +29,7 @@ from fdgnn.targets import Targets, transformed_back
 
 AT_ONCE = 500  # graphs that are compared with all training graphs together
 _N_NEAREST = 10  # whose errors are averaged
-_NOVELTY, _DISTANCE, _ERROR = 0.3, 0.1, 0.3  # what keeps logarithms finite
+_DOMAIN, _KERNEL, _ERROR = 0.3, 0.1, 0.3  # what keeps logarithms finite
 _SHRINKAGE = 1e-3  # a condition with this variance has half the slope of least squares
 
 
@@ -150,33 +150,34 @@ def nearest(similarities: Floats, k: int) -> tuple[Ints, Floats]:
 
 
 def conditions(
-    novelty: Floats | None, similarities: Floats | None, errors: Floats | None
+    distances: Floats | None, similarities: Floats | None, errors: Floats | None
 ) -> Floats:
     """Return the conditions (m, n_conditions) of the difficulty of graphs for one target.
 
     Parameters
     ----------
-    novelty : (m,) or None
+    distances : (m,) or None
+        From the applicability domain.
     similarities : (m, n) or None
         With the training graphs; below 0 for those that play no part.
     errors : (n,) or None
         Their errors, NaN where unknown.
     """
     found: list[Floats] = []
-    if novelty is not None:
-        found.append(np.log(novelty + _NOVELTY))
+    if distances is not None:
+        found.append(np.log(distances + _DOMAIN))
     if similarities is not None and errors is not None:
         known = np.flatnonzero(~np.isnan(errors))
         own, mean = errors[known], float(np.mean(errors[known])) or 1.0
         places, values = nearest(similarities[:, known], min(_N_NEAREST, len(known)))
-        found.append(np.log(1.0 + _DISTANCE - values[:, 0]))
+        found.append(np.log(1.0 + _KERNEL - values[:, 0]))
         found.append(np.log(own[places].mean(axis=1) + _ERROR * mean))
-    n = 0 if novelty is None and similarities is None else len(found[0])
+    n = 0 if distances is None and similarities is None else len(found[0])
     return np.stack([np.ones(n), *found], axis=1)
 
 
 def training_conditions(
-    models: Sequence[FittedModel], novelty: Floats | None, errors: Floats, fold: Ints
+    models: Sequence[FittedModel], distances: Floats | None, errors: Floats, fold: Ints
 ) -> list[Floats]:
     """Return the conditions (n, n_conditions) of all training graphs, for each target.
 
@@ -185,14 +186,14 @@ def training_conditions(
     """
     n_targets = errors.shape[1]
     if not models:
-        return [conditions(novelty, None, None)] * n_targets
+        return [conditions(distances, None, None)] * n_targets
     parts: list[list[Floats]] = [[] for _ in range(n_targets)]
     kernels: list[Any] = [model.readout for model in models]
     for panels in zip(*(kernel.training_panels() for kernel in kernels), strict=True):
         rows = panels[0][0]
         compared = sum(panel for _, panel in panels) / len(models)
         compared[fold[rows, None] == fold] = -1.0
-        own = None if novelty is None else novelty[rows]
+        own = None if distances is None else distances[rows]
         for t in range(n_targets):
             parts[t].append(conditions(own, compared, errors[:, t]))
     return [np.concatenate(each) for each in parts]

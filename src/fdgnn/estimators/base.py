@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from fdgnn.applicability import Novelty, all_new
+from fdgnn.applicability import ApplicabilityDomain, all_new
 from fdgnn.arrays import Floats, Ints, blocks
 from fdgnn.encoders import GraphKind
 from fdgnn.encoders.base import (
@@ -86,7 +86,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
     estimators_: tuple[FittedModel, ...]
     targets_: tuple[FittedTarget, ...]
     _training_graphs: TrainingGraphs | None = None  # of models with kernels
-    _novelty: Novelty | None
+    _domain: ApplicabilityDomain | None
 
     # ------------------------------------------------------------------ defined by subclasses
 
@@ -228,7 +228,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         if features is None:  # they were not kept: the model comes from another process
             features = encoder.encode(graphs).features[0]
         number = sum(len(fit.fitted) for fit in kept[:place])
-        self._novelty = Novelty.fit(number, encoder, features, graphs)
+        self._domain = ApplicabilityDomain.fit(number, encoder, features, graphs)
         if kernel_models(models):
             texts = None if graphs.smiles is None else graphs.smiles.texts
             self._training_graphs = TrainingGraphs(task.targets, smiles=texts)
@@ -282,9 +282,9 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         errors = np.abs(task.targets.values - predictions)
         errors[fold == TRAIN] = np.nan
         models = [self.estimators_[i] for i in kernel_models(self.estimators_)]
-        novelty = None if self._novelty is None else self._novelty.of_training
+        distances = None if self._domain is None else self._domain.of_training
         with one_blas_thread():
-            found = training_conditions(models, novelty, errors, fold)
+            found = training_conditions(models, distances, errors, fold)
         targets = []
         for own, target, each in zip(found, self.targets_, errors.T, strict=True):
             known = ~np.isnan(each)
@@ -403,7 +403,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         alone: Self = clone(self)
         for name, value in vars(self).items():
             of_model = name.startswith("training_score")  # of all targets together
-            if (name.endswith("_") and not of_model) or name in ("_novelty", "_graph_kind"):
+            if (name.endswith("_") and not of_model) or name in ("_domain", "_graph_kind"):
                 setattr(alone, name, value)
         own = self.targets_[number]
         alone.estimators_ = tuple(m.only(int(number), own.columns) for m in self.estimators_)
@@ -519,17 +519,17 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         if errors != "raise":
             return self._for_valid_graphs(X, errors, self.domain_distance)
         graphs = self._check_graphs(X)
-        if self._novelty is None:
+        if self._domain is None:
             raise ValueError(
                 "the model has no applicability domain, because its encoder has too many features "
                 "for a leverage, or none that count; fit it with WL features"
             )
         if len(graphs) == 0:
             return np.empty(0)
-        encoder = self.estimators_[self._novelty.estimator].encoder
+        encoder = self.estimators_[self._domain.estimator].encoder
         encoding = encoder.encode(graphs, n_jobs=self.n_jobs)
         with _blas_limit(graphs):
-            return self._novelty.of(encoder, graphs, encoding)
+            return self._domain.of(encoder, graphs, encoding)
 
     def out_of_domain(self, X: Any) -> dict[int, str]:
         """Return the positions of graphs outside the applicability domain, with reasons.
@@ -540,14 +540,14 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         """
         graphs = self._check_graphs(X)
         return self._out_of_domain(
-            graphs, None if self._novelty is None else self.domain_distance(graphs)
+            graphs, None if self._domain is None else self.domain_distance(graphs)
         )
 
-    def _out_of_domain(self, graphs: GraphBatch, novelty: Floats | None) -> dict[int, str]:
+    def _out_of_domain(self, graphs: GraphBatch, distances: Floats | None) -> dict[int, str]:
         """Return reasons for checked graphs, given their distances (n_graphs,) from the domain."""
         found: dict[int, str] = {}
-        if self._novelty is not None and novelty is not None:
-            found = self._novelty.reasons(novelty)
+        if self._domain is not None and distances is not None:
+            found = self._domain.reasons(distances)
         if self._descriptors is not None and len(graphs):
             for g, words in self._descriptors.outside(graphs).items():
                 found[g] = f"{found[g]}; {words}" if g in found else words
@@ -637,9 +637,9 @@ class Answers:
         check_finite(self.outputs, "its output")
 
     @cached_property
-    def novelty(self) -> Floats | None:
+    def domain_distance(self) -> Floats | None:
         """The distance from the applicability domain (n_graphs,); None if the model has none."""
-        known = self._model._novelty
+        known = self._model._domain
         if known is None or len(self._graphs) == 0:
             return None
         encoder = self._model.estimators_[known.estimator].encoder
@@ -661,7 +661,7 @@ class Answers:
         if not (self.unknown_labels or model._graph_kind.vertices == "features"):
             return []
         counts = any(m.encoder.n_counted is not None for m in model.estimators_)
-        return all_new(self.novelty) if counts else []
+        return all_new(self.domain_distance) if counts else []
 
     def warn(self) -> None:
         """Warn the user's own code of graphs about which little or nothing is known."""
@@ -688,10 +688,10 @@ class Answers:
         if n == 0:
             return found
         for rows, compared in self._similarities() if errors is not None else [(slice(n), None)]:
-            novelty = None if self.novelty is None else self.novelty[rows]
+            distances = None if self.domain_distance is None else self.domain_distance[rows]
             for t, target in enumerate(model.targets_):
                 if target.difficulty is not None:
-                    own = conditions(novelty, compared, None if errors is None else errors[:, t])
+                    own = conditions(distances, compared, None if errors is None else errors[:, t])
                     found[rows, t] = difficulty(own, target.difficulty)
         return found
 

@@ -482,7 +482,7 @@ class FDGNN(ReservoirConfig, SingleEncoder):
             coef, intercept = moments.solve(float(self.alpha))
             readout = LinearReadout(np.ascontiguousarray(coef), intercept)
             models.append(replace(drawn, readout=readout, alpha=float(self.alpha)))
-        self._novelty = None
+        self._domain = None
         self._set_models(models, targets, None)
         return self
 

@@ -201,7 +201,7 @@ def explain(
     if chosen is None and classes is not None:  # the predicted classes
         number = np.asarray(winning_class(answers.outputs), dtype=np.int64)
     targets = [position] * len(batch) if classes is None else classes[number].tolist()
-    distances = answers.novelty
+    distances = answers.domain_distance
     reasons = model._out_of_domain(batch, distances)
     each = [row for part, own in chunks(batch) for row in _attributions(model, part, number[own])]
     found = []

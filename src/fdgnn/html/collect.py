@@ -179,7 +179,7 @@ def run_data(run: EvaluationRun, *, command: str | None = None) -> list[records.
     conditions = None  # of the difficulty of all graphs, by target, if intervals vary
     if any(target.difficulty is not None for target in model.targets_):
         models = [model.estimators_[i] for i in kernel_models(model.estimators_)]
-        distances = None if model._novelty is None else model._novelty.of_training
+        distances = None if model._domain is None else model._domain.of_training
         errors, fold = np.abs(targets.values - outputs), np.argmax(tested, axis=0)
         conditions = training_conditions(models, distances, errors, fold)
     found = []
@@ -477,9 +477,9 @@ def _coverages(found: Predictions, unseen: bool) -> list[records.Coverage]:
     return measured
 
 
-def _domain(found: Predictions, ids: Sequence[object]) -> records.ApplicabilityDomain | None:
+def _domain(found: Predictions, ids: Sequence[object]) -> records.DomainSummary | None:
     """Return which graphs are out of domain; None if the model has no applicability domain."""
-    if found.model._novelty is None:
+    if found.model._domain is None:
         return None
     scores = found.model.domain_distance(found.graphs)
     reasons = found.model._out_of_domain(found.graphs, scores)
@@ -489,7 +489,7 @@ def _domain(found: Predictions, ids: Sequence[object]) -> records.ApplicabilityD
         for chosen in (outside, ~outside)
     ]
     farthest = sorted(reasons, key=lambda g: (-scores[g], g))[: records.OUT_OF_DOMAIN]
-    return records.ApplicabilityDomain(
+    return records.DomainSummary(
         n_outside=len(reasons),
         error_outside=errors[0],
         error_inside=errors[1],

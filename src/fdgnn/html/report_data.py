@@ -231,7 +231,7 @@ class OutOfDomainGraph(Record, frozen=True, kw_only=True):
     reason: str
 
 
-class ApplicabilityDomain(Record, frozen=True, kw_only=True):
+class DomainSummary(Record, frozen=True, kw_only=True):
     """Which graphs are out of domain.
 
     Errors are shares of wrong classes, or mean absolute errors; None where there are no such graphs
@@ -267,7 +267,7 @@ class ReportData(Record, frozen=True, kw_only=True):
     confusion: list[list[Count]] | None  # rows actual, columns predicted, over all graphs
     calibration: Calibration | None
     coverages: list[Coverage]
-    domain: ApplicabilityDomain | None  # where the graphs may be new to the model
+    domain: DomainSummary | None  # where the graphs may be new to the model
     base_models: Annotated[list[BaseModelRow], Meta(max_length=BASE_MODELS)]
     dynamics: ReservoirDynamics | None  # None where no base model has a reservoir
     # Over the graphs on the map; for each class those for it, and then those against it.

@@ -186,7 +186,7 @@ def _arrays(model: Any, training_graphs: bool) -> dict[str, Array]:
     return (
         description.estimator_arrays(model.estimators_)
         | prefixed("conformal", conformal)
-        | prefixed("novelty", state.novelty_arrays(model._novelty))
+        | prefixed("domain", state.domain_arrays(model._domain))
         | prefixed("training", state.training_arrays(kept))
     )
 
@@ -222,8 +222,8 @@ def _model(record: description.ModelRecord, groups: dict[str, dict[str, Array]])
     scores = groups.get("conformal", {})
     model.targets_ = state.restore_targets(record.targets, model, record.flat, scores)
     model.estimators_ = description.restored_estimators(record, model, groups)
-    measured = groups.get("novelty", {})
-    model._novelty = state.restore_novelty(record.novelty, model.estimators_, measured)
+    measured = groups.get("domain", {})
+    model._domain = state.restore_domain(record.domain, model.estimators_, measured)
     kept = groups.get("training", {})
     model._training_graphs = state.restore_training_graphs(model, record.training_graphs, kept)
     model.training_score_, model.training_score_nested_ = record.score, record.nested

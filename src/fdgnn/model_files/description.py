@@ -32,11 +32,11 @@ from fdgnn.exceptions import ModelFileError
 from fdgnn.fitting import BaseModel, FittedModel
 from fdgnn.linear import KernelRidge, Ridge
 from fdgnn.model_files.state import (
+    DomainRecord,
     Label,
-    NoveltyRecord,
     ReadoutName,
     TargetRecord,
-    describe_novelty,
+    describe_domain,
     describe_targets,
     n_columns,
     readout_arrays,
@@ -131,7 +131,7 @@ class ModelRecord(Record, frozen=True, kw_only=True):
     targets: list[TargetRecord] = msgspec.field(default_factory=list)
     flat: bool = True  # whether y was one-dimensional
     descriptors: list[DescriptorColumn] = msgspec.field(default_factory=list)
-    novelty: NoveltyRecord | None = None
+    domain: DomainRecord | None = None
     training_graphs: bool = False  # whether targets of the training graphs are among the arrays
     score: float | None = None
     nested: bool = False  # whether the score is a nested cross-validation result
@@ -168,7 +168,7 @@ def describe(model: Any, score: float | None, nested: bool = False) -> ModelReco
         evaluation=None if model.evaluation_ is None else model.evaluation_.reproducible(),
         schema=model.input_schema_,
         descriptors=[] if model._descriptors is None else list(model._descriptors.columns),
-        novelty=describe_novelty(model._novelty),
+        domain=describe_domain(model._domain),
         training_graphs=model._training_graphs is not None,
     )
 

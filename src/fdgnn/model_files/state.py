@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import scipy.sparse as sp
 
-from fdgnn.applicability import Leverage, Novelty, SeenFeatures
+from fdgnn.applicability import ApplicabilityDomain, Leverage, SeenFeatures
 from fdgnn.arrays import Array, Floats
 from fdgnn.encoders.registry import refuse, take
 from fdgnn.exceptions import ModelFileError
@@ -291,7 +291,7 @@ def _restored_classes(record: ClassesRecord) -> Array:
     return array
 
 
-class NoveltyRecord(Record, frozen=True, kw_only=True):
+class DomainRecord(Record, frozen=True, kw_only=True):
     """The measure of the applicability domain, without its arrays."""
 
     measure: Literal["wl", "leverage"]
@@ -300,43 +300,43 @@ class NoveltyRecord(Record, frozen=True, kw_only=True):
     n_graphs: Annotated[int, msgspec.Meta(ge=1, le=LARGEST_WHOLE)] | None = None  # of a leverage
 
 
-def describe_novelty(novelty: Novelty | None) -> NoveltyRecord | None:
+def describe_domain(domain: ApplicabilityDomain | None) -> DomainRecord | None:
     """Describe a model's applicability domain."""
-    if novelty is None:
+    if domain is None:
         return None
-    measure = novelty.measure
-    return NoveltyRecord(
+    measure = domain.measure
+    return DomainRecord(
         measure="leverage" if isinstance(measure, Leverage) else "wl",
-        estimator=novelty.estimator,
-        limit=novelty.limit,
+        estimator=domain.estimator,
+        limit=domain.limit,
         n_graphs=measure.n_graphs if isinstance(measure, Leverage) else None,
     )
 
 
-def novelty_arrays(novelty: Novelty | None) -> dict[str, Array]:
+def domain_arrays(domain: ApplicabilityDomain | None) -> dict[str, Array]:
     """Return the arrays of a model's applicability domain."""
-    if novelty is None:
+    if domain is None:
         return {}
-    measure: Any = novelty.measure
+    measure: Any = domain.measure
     if isinstance(measure, SeenFeatures):
         return {"seen": measure.words}
     return {"mean": measure.mean, "factor": measure.factor[np.tril_indices(len(measure.mean))]}
 
 
-def restore_novelty(
-    record: NoveltyRecord | None, models: Sequence[FittedModel], arrays: dict[str, Array]
-) -> Novelty | None:
+def restore_domain(
+    record: DomainRecord | None, models: Sequence[FittedModel], arrays: dict[str, Array]
+) -> ApplicabilityDomain | None:
     """Build and check an applicability domain; its arrays are removed from `arrays`."""
     if record is None:
         return None
     if record.estimator >= len(models):
-        refuse(f"its novelty is that of estimator {record.estimator}, which does not exist")
+        refuse(f"its applicability domain is of estimator {record.estimator}, which does not exist")
     encoder = models[record.estimator].encoder
     if record.measure == "wl":
         words = take(arrays, "seen", 1, np.uint64)
         if encoder.n_counted is None or len(words) != -(-encoder.n_counted // 64):
             refuse("the features of its training graphs are not those of its encoder")
-        return Novelty.known(record.estimator, SeenFeatures(words), record.limit)
+        return ApplicabilityDomain.known(record.estimator, SeenFeatures(words), record.limit)
     mean, below = take(arrays, "mean", 1), take(arrays, "factor", 1)
     H = len(mean)
     if len(below) != H * (H + 1) // 2 or encoder.n_features_out not in (None, H):
@@ -345,7 +345,9 @@ def restore_novelty(
     factor[np.tril_indices(H)] = below
     if record.n_graphs is None or not (factor.diagonal() > 0).all():
         refuse("its leverage is not that of any graphs")
-    return Novelty.known(record.estimator, Leverage(record.n_graphs, mean, factor), record.limit)
+    return ApplicabilityDomain.known(
+        record.estimator, Leverage(record.n_graphs, mean, factor), record.limit
+    )
 
 
 # ---------------------------------------------------------------------- training graphs
@@ -375,10 +377,10 @@ def restore_training_graphs(
     model: Any, there: bool, arrays: dict[str, Array]
 ) -> TrainingGraphs | None:
     """Build the training graphs of a model with these targets and estimators, checked."""
-    novelty = model._novelty is not None
+    has_domain = model._domain is not None
     kernels = kernel_models(model.estimators_)
     if not there:
-        _check_difficulty(model.targets_, 1 + novelty)
+        _check_difficulty(model.targets_, 1 + has_domain)
         return None
     sizes = {len(model.estimators_[i].readout.dual) for i in kernels}
     values = take(arrays, "targets", 2)
@@ -395,7 +397,7 @@ def restore_training_graphs(
         _check_training(errors.shape == shape)
         errors = np.where(errors < 0, np.nan, errors)
         _check_training(bool((~np.isnan(errors)).any(axis=0).all()))
-    _check_difficulty(model.targets_, 1 + novelty + 2 * (errors is not None))
+    _check_difficulty(model.targets_, 1 + has_domain + 2 * (errors is not None))
     texts = {name: _texts(arrays, name, shape[0]) for name in ("ids", "smiles") if name in arrays}
     classes = tuple(target.classes for target in model.targets_)
     names = tuple(target.name for target in model.targets_)

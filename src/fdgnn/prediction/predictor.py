@@ -189,7 +189,7 @@ class Predictor:
         rows = table.rows[valid].tolist()
         answers = Answers(model, graphs)
         unknown, nothing = answers.unknown_labels, answers.nothing_known
-        strange = model._out_of_domain(graphs, answers.novelty)
+        strange = model._out_of_domain(graphs, answers.domain_distance)
         values: dict[str, list[Any]] = {}
         for t, target in enumerate(self._targets):
             values |= target.values(answers, t)
@@ -198,8 +198,8 @@ class Predictor:
                 column[g] = None
         if self.neighbors:
             values |= self._neighbor_values(answers.neighbors(self.neighbors))
-        if answers.novelty is not None:
-            values["domain_distance"] = answers.novelty.tolist()
+        if answers.domain_distance is not None:
+            values["domain_distance"] = answers.domain_distance.tolist()
         for name, column in values.items():
             for row, value in zip(rows, column, strict=True):
                 found[name][row] = self._cell(value)

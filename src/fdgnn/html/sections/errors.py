@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from fdgnn.html.figures import Figure, Key, Panel, Part, Row, Table, diagonal
-from fdgnn.html.report_data import ApplicabilityDomain, Calibration, ReportData
+from fdgnn.html.report_data import Calibration, DomainSummary, ReportData
 from fdgnn.html.sections.data import error_of, graph_table, named, shown
 from fdgnn.html.subjects import Subject
 from fdgnn.html.words import NONE, count, percent, plural, significant
@@ -236,7 +236,7 @@ def _coverages(run: int, data: ReportData) -> Figure:
     )
 
 
-def _domain(run: int, data: ReportData, domain: ApplicabilityDomain) -> Figure:
+def _domain(run: int, data: ReportData, domain: DomainSummary) -> Figure:
     graphs, n = {g.graph: g for g in data.graphs}, data.data.n_graphs
     rows = []
     for one in domain.graphs:

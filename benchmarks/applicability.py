@@ -1,13 +1,13 @@
 """Measures of the applicability domain, compared on molecules.
 
-    python -m benchmarks.novelty [--data FOLDER]
+    python -m benchmarks.applicability [--data FOLDER]
 
 On halves of datasets of molecules, with RBF kernel ridge regression on WL features of three
 iterations. For each measure: the share of the other half beyond 99 % of the training graphs, the
 mean error of these and of the other graphs, the rank correlation of measure and error, and how well
 it separates molecules of other datasets from the other half (ROC AUC, share beyond the limit).
 FOLDER has NAME.csv with the columns smiles and target; the default is ``chem`` in the data
-home (FDGNN_DATA). Results are written to results/novelty.json, which decision 40 quotes.
+home (FDGNN_DATA). Results are written to results/applicability.json, which decision 40 quotes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from fdgnn.applicability import USUAL, Leverage, SeenFeatures
 from fdgnn.arrays import dense
 from fdgnn.exceptions import ConvergenceWarning, UnknownLabelWarning
 
-OUT = Path(__file__).parent.parent / "results" / "novelty.json"
+OUT = Path(__file__).parent.parent / "results" / "applicability.json"
 NAMES = ("LIPO", "AQSOLDB", "BBBP", "BACE")
 MOST = 2000  # molecules of a half
 
