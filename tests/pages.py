@@ -14,6 +14,7 @@ import shlex
 import subprocess
 import sys
 from contextlib import redirect_stdout
+from importlib.metadata import version
 from pathlib import Path
 
 from commands import fdgnn
@@ -45,6 +46,13 @@ def run_page(path, *, compare=True):
         return f"```{kind}\n{run(text, shown, names)}```"
 
     return BLOCK.sub(run_block, path.read_text(encoding="utf-8"))
+
+
+def are_pinned(*names):
+    """Whether libraries have the versions of constraints.txt, with which pages were written."""
+    constraints = Path(__file__).parent.parent / "constraints.txt"
+    pins = constraints.read_text(encoding="utf-8").splitlines()
+    return all(f"{name}=={version(name)}" in pins for name in names)
 
 
 def _run_examples(text, shown, names):

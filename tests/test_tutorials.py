@@ -6,13 +6,12 @@ import csv
 import json
 import os
 import shutil
-from importlib.metadata import version
 from itertools import product
 from pathlib import Path
 
 import pytest
 
-from pages import run_page
+from pages import are_pinned, run_page
 
 TUTORIALS = Path(__file__).parent.parent / "docs" / "tutorials"
 HIV = Path(os.environ.get("FDGNN_DATA", ""), "chem", "HIV.csv")
@@ -42,7 +41,7 @@ def test_the_molecule_tutorial_prints_what_it_shows(tmp_path, monkeypatch):
     shutil.copy(HIV, tmp_path / "HIV.csv")
     monkeypatch.chdir(tmp_path)
     # Other versions choose other folds and descriptors: then the page has to run, no more.
-    run_page(TUTORIALS / "classify-molecules.md", compare=_are_pinned("rdkit", "scikit-learn"))
+    run_page(TUTORIALS / "classify-molecules.md", compare=are_pinned("rdkit", "scikit-learn"))
 
 
 @pytest.mark.skipif(HIV.is_file(), reason="the page runs on the molecules that it names")
@@ -83,11 +82,6 @@ def test_a_page_that_shows_something_else_is_found(tmp_path):
 def _needs_chemistry():
     for library in ("rdkit", "matplotlib", "vl_convert"):
         pytest.importorskip(library)
-
-
-def _are_pinned(*names):
-    pins = (TUTORIALS.parents[1] / "constraints.txt").read_text(encoding="utf-8").splitlines()
-    return all(f"{name}=={version(name)}" in pins for name in names)
 
 
 def _made_up(n):

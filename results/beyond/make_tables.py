@@ -1,8 +1,9 @@
 """Write the tables of results beyond the paper to this folder's README.md and the project's.
 
 The input is NAME-MODEL-SEED.json (`run.py`), ablation.json (`python -m benchmarks.ablation`),
-rules.json (`python -m benchmarks.rules`), molecules.json (`python -m benchmarks.molecules`) and
-speed.json (`python -m benchmarks.colors`).
+rules.json (`python -m benchmarks.rules`), molecules.json (`python -m benchmarks.molecules`),
+training_times.json (`python -m benchmarks.training_times`) and speed.json
+(`python -m benchmarks.colors`).
 """
 
 from __future__ import annotations
@@ -129,6 +130,25 @@ def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.1f}"
 
 
+def time_rows() -> list[str]:
+    """Return training times (`python -m benchmarks.training_times`), in CPU seconds."""
+    found = _json("training_times.json") or {}
+    titles = {
+        "auto": "seconds to train *auto*, selection included",
+        "paper": "the paper's model, hyperparameters given",
+        "search": "the paper's model, search included",
+    }
+    return [
+        _row(title, [_seconds(found.get(name, {}).get(what)) for name in DATASETS])
+        for what, title in titles.items()
+        if found
+    ]
+
+
+def _seconds(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0f}" if value >= 10 else f"{value:.2g}"
+
+
 def _row(what: str, cells: list[str]) -> str:
     return f"| {what} | " + " | ".join(cells) + " |"
 
@@ -166,6 +186,7 @@ def page() -> str:
     ablation = _json("ablation.json") or {}
     parts = {
         "accuracy": table([*our_rows(), *published_rows()]),
+        "times": table(time_rows(), first="CPU seconds"),
         "sources": sources + "\n",
         "labeled": ablation_table(("MUTAG", "PTC_MR", "COX2", "PROTEINS", "NCI1"), ablation),
         "without": ablation_table(
@@ -273,6 +294,7 @@ def with_table(text: str) -> str:
         _row("**auto**", [_with_spread(accuracies(name, "auto")) for name in DATASETS]),
         _row("best published", [f"{v:.1f} ({m})" for v, m in best.values()]),
         _row("the paper's model", [_with_spread(accuracies(n, "paper")) for n in DATASETS]),
+        *time_rows(),
     ]
     before, rest = text.split(BEGIN)
     return before + BEGIN + table(rows) + END + rest.split(END, 1)[1]
