@@ -161,7 +161,7 @@ def test_a_clock_that_is_moved_changes_nothing(command, drive, tmp_path):
     ("command", "work"),
     [
         ("fit", "fdgnn.selection.search.parallel"),
-        ("fit shards", "fdgnn.scale.workers.WorkerPool"),
+        ("fit shards", "fdgnn.workers.WorkerPool"),
         ("evaluate", "fdgnn.evaluation.protocol.parallel"),
         ("predict", "fdgnn.prediction.predictor.Predictor.predict"),
     ],

@@ -21,7 +21,7 @@ import signal, time
 import numpy as np
 from fdgnn import GraphReservoir, kernels
 from fdgnn.datasets import make_random_graphs
-from fdgnn.scale.workers import Workers
+from fdgnn.workers import Workers
 from fdgnn.reservoir.engine import embed
 
 graphs = make_random_graphs(20, n_vertices=(50, 60), random_state=0)

@@ -65,7 +65,7 @@ def test_many_chunks_of_two_processes_keep_their_order(model, files):
 
 
 def test_few_rows_and_other_graphs_start_no_process(model, files, monkeypatch):
-    monkeypatch.setattr("fdgnn.prediction.predictor.WorkerPool", None)
+    monkeypatch.setattr("fdgnn.workers.WorkerPool", None)
     few = iter_graphs(files / "new.csv", like=model, chunk_size=100)
     (rows,) = predict_rows(Predictor(model), few, 2)
     assert len(rows) == N_ROWS

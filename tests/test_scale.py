@@ -45,9 +45,9 @@ from fdgnn.scale.training import (
     read_shards,
     train_on_shards,
 )
-from fdgnn.scale.workers import Workers
 from fdgnn.seeds import seed_sequence
 from fdgnn.training import TrainingOptions, new_model
+from fdgnn.workers import Workers
 
 QUIET = Context()
 PLAN = plan_memory("2GB", QUIET)

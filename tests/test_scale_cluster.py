@@ -10,7 +10,7 @@ import pytest
 from commands import fdgnn
 from fdgnn.context import connected
 from fdgnn.exceptions import StudyError
-from fdgnn.scale.workers import Workers
+from fdgnn.workers import Workers
 from test_scale import (  # noqa: F401
     QUIET,
     _small,

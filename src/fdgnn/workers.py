@@ -1,6 +1,7 @@
-"""Worker processes that end with the process that started them, however that process ends.
+"""Workers: processes of this machine, its threads, or the workers of a Dask cluster.
 
-Every pool of the library is made here, so that no worker outlives a command that was killed.
+Every pool of the library is made here. Worker processes end with the process that started them,
+however that process ends, so that no worker outlives a command that was killed.
 """
 
 from __future__ import annotations
@@ -11,30 +12,166 @@ import pickle
 import signal
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait as wait_for
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import DupFd
+from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 from weakref import WeakSet
 
 import joblib
 
-from fdgnn.threads import one_blas_thread
+from fdgnn.context import Context, connected
+from fdgnn.exceptions import StudyError
+from fdgnn.threads import interruptible_threads, one_blas_thread
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Item = TypeVar("Item")
 
 TERMINATED = 128 + signal.SIGTERM  # exit status, as shells report it
 _SECONDS_TO_CLEAN_UP = 5.0
 _SECONDS_TO_UNWIND = 15.0
 _SECONDS_BETWEEN_CHECKS = 0.5
+_SECONDS_BETWEEN_LOOKS = 1.0
 _pools: WeakSet[WorkerPool] = WeakSet()
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Who carries work out: this machine, or a Dask cluster.
+
+    Attributes
+    ----------
+    n_processes : int
+        For work that holds Python's lock: reading and encoding.
+    n_threads : int
+        For passes over chunks that are in the memory of this process.
+    client : distributed.Client, optional
+        Of the cluster that does both.
+    """
+
+    n_processes: int = 1
+    n_threads: int = 1
+    client: Any = None
+
+    @property
+    def n_readers(self) -> int:
+        """The number of shards, or pieces of one, that are read at the same time."""
+        if self.client is None:
+            return self.n_processes
+        return max(int(sum(self.client.nthreads().values())), 1)
+
+    def check_sees(self, folder: Path) -> None:
+        """Raise StudyError unless all workers of a cluster see a folder."""
+        folder.mkdir(parents=True, exist_ok=True)
+        if self.client is not None and not all(self.client.run(folder.is_dir).values()):
+            raise StudyError(
+                f"{folder}: not all workers of the cluster see this directory; give one that they "
+                "share by `work_dir`"
+            )
+
+    @classmethod
+    @contextmanager
+    def of(cls, cluster: str | None, n_processes: int, context: Context) -> Iterator[Self]:
+        """Return this machine, or the Dask cluster with this address, as long as it is needed."""
+        if cluster is None:
+            yield cls(n_processes, int(joblib.effective_n_jobs(context.n_jobs)))
+            return
+        with connected(cluster, context, n_workers=1) as client:
+            yield cls(client=client)
+
+    def run(
+        self,
+        function: Callable[[Item], R],
+        items: Iterable[Item],
+        watch: Callable[[], None] = lambda: None,
+    ) -> Iterator[R]:
+        """Yield the results of items in their order, by processes; `watch` is called meanwhile.
+
+        The function is sent to each process of this machine once. Of an iterator, twice as many
+        items as there are processes are read ahead.
+        """
+        n, ahead = self.n_processes, 2 * self.n_processes
+        if isinstance(items, Sequence):
+            n, ahead = min(n, len(items)), len(items)
+        submit: Callable[[Item], Future[R]]
+        if self.client is not None:
+            submit = partial(self.client.get_executor(pure=False).submit, partial(_call, function))
+            yield from self._in_order(submit, items, ahead, watch)
+        elif n <= 1:
+            yield from map(partial(_call, function), items)
+        else:
+            with WorkerPool(n, _keep_task, (function,)) as pool:
+                submit = partial(pool.submit, _run_task)  # type: ignore[call-arg]
+                try:
+                    yield from self._in_order(submit, items, ahead, watch)
+                except BaseException:
+                    pool.shutdown(wait=True, cancel_futures=True)
+                    raise
+
+    def over(self, function: Callable[[Item], R], items: Sequence[Item]) -> Iterator[R]:
+        """Yield the results of items in their order, by threads, which share this memory."""
+        if self.client is not None:
+            yield from self.run(function, items)
+        elif min(self.n_threads, len(items)) <= 1:
+            yield from map(function, items)
+        else:
+            with interruptible_threads(min(self.n_threads, len(items))) as pool:
+                yield from pool.map(function, items)
+
+    def _in_order(
+        self,
+        submit: Callable[[Item], Future[R]],
+        items: Iterable[Item],
+        ahead: int,
+        watch: Callable[[], None],
+    ) -> Iterator[R]:
+        left = iter(items)
+        waiting = deque(map(submit, islice(left, ahead)))
+        try:
+            while waiting:
+                while not wait([waiting[0]], timeout=_SECONDS_BETWEEN_LOOKS).done:
+                    watch()
+                    if self.client is not None and not self.client.nthreads():
+                        raise StudyError("all workers of the cluster are gone")
+                result = waiting.popleft().result()
+                waiting.extend(map(submit, islice(left, 1)))
+                yield result
+        except Exception as error:
+            if type(error).__name__ == "KilledWorker":  # of Dask, which need not be installed
+                raise StudyError(
+                    "workers of the cluster were killed repeatedly by the same task, perhaps "
+                    "because memory ran out; give them more memory, or split the data into "
+                    "smaller files"
+                ) from error
+            raise
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def _call(function: Callable[[Item], R], item: Item) -> R:
+    with one_blas_thread():
+        return function(item)
+
+
+def parallel(n_jobs: int | None, **options: Any) -> joblib.Parallel:
+    """Return a `joblib.Parallel` whose local worker processes end with this one."""
+    return joblib.Parallel(n_jobs=n_jobs, initializer=end_with_parent, **options)
+
+
+# ---------------------------------------------------------------------- a pool of processes
 
 
 class WorkerPool(ProcessPoolExecutor):
@@ -155,11 +292,6 @@ class _Setup:
         initializer(*initargs)
 
 
-def parallel(n_jobs: int | None, **options: Any) -> joblib.Parallel:
-    """Return a `joblib.Parallel` whose local worker processes end with this one."""
-    return joblib.Parallel(n_jobs=n_jobs, initializer=end_with_parent, **options)
-
-
 # ---------------------------------------------------------------------- in the workers
 
 _task: list[Callable[[Any], Any]] = []
@@ -217,12 +349,10 @@ def _run(function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         _running = False
 
 
-def start_task(task: Callable[[Any], Any]) -> None:
+def _keep_task(task: Callable[[Any], Any]) -> None:
     """Keep the task of this worker process, which is sent once and not with each item."""
     _task.append(task)
 
 
-def run_task(item: Any) -> Any:
-    """Run the task of this worker process on an item."""
-    with one_blas_thread():
-        return _task[0](item)
+def _run_task(item: Any) -> Any:
+    return _call(_task[0], item)

@@ -277,8 +277,8 @@ def fit_out_of_core(
     from fdgnn.model_files import save_model
     from fdgnn.scale.shards import ShardRequest, find_shards
     from fdgnn.scale.training import check_trainable, plan_memory, read_shards, train_on_shards
-    from fdgnn.scale.workers import Workers
     from fdgnn.training import new_model
+    from fdgnn.workers import Workers
 
     check_trainable(options)
     if not reading.targets:

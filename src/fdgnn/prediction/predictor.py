@@ -6,9 +6,7 @@ RDKit and the way from a molecule to arrays hold Python's lock, so that threads 
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -28,7 +26,7 @@ from fdgnn.model_files import load_model
 from fdgnn.neighbors import Neighbors
 from fdgnn.records import Record, cached_property
 from fdgnn.uncertainty import FittedTarget
-from fdgnn.workers import WorkerPool, run_task, start_task
+from fdgnn.workers import Workers
 
 NO_CLASS = "none"  # in place of a set without classes
 SHOWN_REJECTS = 5  # that are shown on the terminal; a file lists all of them
@@ -330,20 +328,8 @@ def predict_rows(
         yield predictor.predict(reader.read(first))
         return
     predictor.model.set_params(n_jobs=1)
-    pool = WorkerPool(n_processes, start_task, (partial(_predict_chunk, predictor, reader),))
-    waiting: deque[Future[PredictedRows]] = deque()
-    try:
-        for chunk in chain([first], chunks):
-            waiting.append(pool.submit(run_task, chunk))
-            if len(waiting) > 2 * n_processes:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-# ---------------------------------------------------------------------- in worker processes
+    predict = partial(_predict_chunk, predictor, reader)
+    yield from Workers(n_processes).run(predict, chain([first], chunks))
 
 
 def _predict_chunk(predictor: Predictor, reader: ChunkReader, chunk: RowChunk) -> PredictedRows:

@@ -23,8 +23,8 @@ from fdgnn.datasets.files import fetched_shard, shard_places, split_name
 from fdgnn.exceptions import FDGNNError, StudyError
 from fdgnn.prediction.output import KINDS, REJECTS, record_writer, rows_writer
 from fdgnn.prediction.predictor import Predictor, RowCounts, predict_rows
-from fdgnn.scale.workers import Workers
 from fdgnn.texts import reason_of
+from fdgnn.workers import Workers
 
 # Errors that would meet every other shard.
 _LASTING = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)

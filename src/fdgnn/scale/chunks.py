@@ -32,11 +32,11 @@ from fdgnn.graphs import GraphBatch
 from fdgnn.linear.passes import Chunks, SparseRows, Sums
 from fdgnn.records import Record, cached_property
 from fdgnn.scale.shards import Shard, ShardRequest
-from fdgnn.scale.workers import Workers
 from fdgnn.schema import InputSchema, TaskName
 from fdgnn.targets import Targets
 from fdgnn.tasks import table_targets
 from fdgnn.threads import one_blas_thread
+from fdgnn.workers import Workers
 
 Result = TypeVar("Result")
 

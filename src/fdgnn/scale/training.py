@@ -39,11 +39,11 @@ from fdgnn.metrics import OF_NUMBERS, default_scoring, named_scoring
 from fdgnn.options import TrainingOptions
 from fdgnn.scale.chunks import Block, Chunk, ChunkedGraphs, parse_block, save_chunk
 from fdgnn.scale.shards import Shard, ShardRequest, rows_about
-from fdgnn.scale.workers import Workers
 from fdgnn.schema import InputSchema, TaskName
 from fdgnn.selection.scoring import NestedPredictions
 from fdgnn.targets import Targets
 from fdgnn.threads import one_blas_thread
+from fdgnn.workers import Workers
 
 _TOO_MANY = 2**40  # graphs for a kernel matrix, so that all readouts are linear
 LEAST_ROWS, MOST_ROWS = 1_000, 10_000  # of a chunk
