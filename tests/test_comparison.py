@@ -30,7 +30,6 @@ from fdgnn.evaluation.baselines import (
     new_method,
     pipelines,
 )
-from fdgnn.evaluation.baselines.networks import NetworkMethod, smoothed
 from fdgnn.evaluation.baselines.pipelines import as_grakel
 from fdgnn.evaluation.comparison import (
     Limits,
@@ -170,8 +169,16 @@ def test_unlabeled_and_empty_graphs_have_kernels():
 # ---------------------------------------------------------------------- networks
 
 
+def networks():
+    pytest.importorskip("torch_geometric")
+    from fdgnn.evaluation.baselines import networks
+
+    return networks
+
+
 def test_networks_choose_their_epochs_by_validation(task):
     """With a network whose curve is known, and that tells which graphs it was shown."""
+    NetworkMethod = networks().NetworkMethod
     seen = []
 
     class Known:
@@ -209,7 +216,7 @@ def test_networks_choose_their_epochs_by_validation(task):
 def test_curves_are_smoothed_with_shorter_windows_at_the_ends():
     curve = np.arange(30.0) ** 2
     expected = [curve[max(0, i - 5) : i + 6].mean() for i in range(30)]
-    np.testing.assert_allclose(smoothed(curve), expected)
+    np.testing.assert_allclose(networks().smoothed(curve), expected)
 
 
 # ---------------------------------------------------------------------- ensembles of our own

@@ -8,27 +8,23 @@ import numpy as np
 import pytest
 
 from fdgnn import Graph, as_batch
-from fdgnn.evaluation.baselines import networks, scarselli
-from fdgnn.evaluation.baselines.networks import (
-    DGCNNClassifier,
-    GINClassifier,
-    VertexInputs,
-)
-from fdgnn.evaluation.baselines.scarselli import GNNClassifier
+from fdgnn.evaluation.baselines import pipelines
+from fdgnn.evaluation.baselines.pipelines import VertexInputs
 from fdgnn.exceptions import GraphError
 
 pytestmark = pytest.mark.xdist_group("torch")
 
-EPOCHS = {GINClassifier: 12, DGCNNClassifier: 25, GNNClassifier: 60}
-MODELS = list(EPOCHS)
+EPOCHS = {"gin": 12, "dgcnn": 25, "gnn": 60}
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _torch_in_one_thread():
     """Import it now: to collect the tests would import it in each process, which takes seconds."""
-    global torch
+    global torch, networks
     torch = pytest.importorskip("torch")
     pytest.importorskip("torch_geometric")
+    from fdgnn.evaluation.baselines import networks
+
     n_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -60,40 +56,45 @@ def drawn_graphs(kind, n_graphs=80, seed=0):
     return as_batch(graphs), np.where(y, "yes", "no")
 
 
-@pytest.fixture(scope="module", params=MODELS, ids=lambda model: model.__name__)
+@pytest.fixture(params=EPOCHS)
+def model(request):
+    return networks.NETWORKS[request.param]
+
+
+@pytest.fixture(scope="module", params=EPOCHS)
 def fitted(request):
     graphs, y = drawn_graphs("labels")
-    return request.param(epochs=EPOCHS[request.param], seed=3).fit(graphs, y)
+    return learned(networks.NETWORKS[request.param], graphs, y, seed=3)
+
+
+def learned(model, graphs, y, **settings):
+    names = {each: name for name, each in networks.NETWORKS.items()}
+    return model(epochs=EPOCHS[names[model]], **settings).fit(graphs, y)
 
 
 # ---------------------------------------------------------------------- learning
 
 
 @pytest.mark.parametrize("kind", ["labels", "degrees", "features"])
-@pytest.mark.parametrize("model", MODELS)
 def test_easy_task_is_learned(model, kind):
     graphs, y = drawn_graphs(kind)
     others, wanted = drawn_graphs(kind, seed=1)
-    predicted = model(epochs=EPOCHS[model]).fit(graphs, y).predict(others)
+    predicted = learned(model, graphs, y).predict(others)
     assert predicted.dtype == y.dtype
     assert np.mean(predicted == wanted) > 0.8
 
 
-@pytest.mark.parametrize("model", MODELS)
 def test_three_classes(model):
     graphs = as_batch([Graph(cycle(6), labels=[label] * 6) for label in "abc" * 12])
     y = np.tile([7, 3, 5], 12)
-    assert (model(epochs=EPOCHS[model]).fit(graphs, y).predict(graphs[:3]) == [7, 3, 5]).all()
+    assert (learned(model, graphs, y).predict(graphs[:3]) == [7, 3, 5]).all()
 
 
-@pytest.mark.parametrize("model", MODELS)
 def test_same_seed_same_model_and_torch_left_alone(model):
     graphs, y = drawn_graphs("labels", n_graphs=20)
     state = torch.get_rng_state()
     weights = [
-        torch.cat(
-            [p.flatten() for p in model(epochs=2, seed=seed).fit(graphs, y)._net.parameters()]
-        )
+        torch.cat([p.flatten() for p in model(epochs=2, seed=seed).fit(graphs, y).parameters()])
         for seed in (1, 1, 2)
     ]
     assert torch.equal(torch.get_rng_state(), state)
@@ -101,7 +102,6 @@ def test_same_seed_same_model_and_torch_left_alone(model):
     assert not torch.equal(weights[0], weights[2])
 
 
-@pytest.mark.parametrize("model", MODELS)
 def test_validation_curve_ends_where_fit_does(model):
     graphs, y = drawn_graphs("labels", n_graphs=30)
     others, wanted = drawn_graphs("labels", n_graphs=30, seed=1)
@@ -113,16 +113,16 @@ def test_validation_curve_ends_where_fit_does(model):
 
 
 def test_parameters_are_counted(fitted):
-    assert fitted.n_parameters_ == sum(p.numel() for p in fitted._net.parameters())
+    assert fitted.n_parameters_ == sum(p.numel() for p in fitted.parameters())
 
 
 def test_numbers_of_parameters():
     graphs, y = drawn_graphs("labels")  # four labels, two classes
     norms = 2 * 32 * 8
     layers = (4 * 32 + 32) + 3 * (32 * 32 + 32) + 4 * (32 * 32 + 32)
-    gin = GINClassifier(epochs=1).fit(graphs, y)
+    gin = networks.GINClassifier(epochs=1).fit(graphs, y)
     assert gin.n_parameters_ == layers + norms + (4 * 2 + 2) + 4 * (32 * 2 + 2)
-    gnn = GNNClassifier(epochs=1, state_size=3, hidden=4).fit(graphs, y)
+    gnn = networks.GNNClassifier(epochs=1, state_size=3, hidden=4).fit(graphs, y)
     h = (4 + 4 + 3) * 4 + 4 + (4 * 3 + 3)
     assert gnn.n_parameters_ == h + (7 * 4 + 4) + (4 * 2 + 2)
 
@@ -136,9 +136,9 @@ def all_at_once(model, graphs):
 
 
 def scores(model, graphs):
-    model._net.eval()
+    model.eval()
     with torch.no_grad():
-        return model._scores(model._net, all_at_once(model, graphs)).numpy()
+        return model(all_at_once(model, graphs)).numpy()
 
 
 def test_order_of_vertices_does_not_matter(fitted):
@@ -198,7 +198,7 @@ def test_inputs_of_degrees(monkeypatch):
     inputs = VertexInputs(as_batch([star(3), star(8)]))  # degrees 1, 3, 8
     table, rows = inputs.rows(as_batch([star(5), star(8)]))
     np.testing.assert_array_equal(table[rows][[0, 1, 6]], [[0, 0, 0], [1, 0, 0], [0, 0, 1]])
-    monkeypatch.setattr(networks, "MAX_LABELS", 2)
+    monkeypatch.setattr(pipelines, "MAX_LABELS", 2)
     inputs = VertexInputs(as_batch([star(3), star(8), star(8)]))
     table, rows = inputs.rows(as_batch([star(5), star(8)]))  # all but the commonest are one
     np.testing.assert_array_equal(table[rows][[0, 1, 6]], [[0, 1], [1, 0], [0, 1]])
@@ -215,7 +215,6 @@ def test_other_kinds_of_inputs_are_refused(fitted):
 # ---------------------------------------------------------------------- at the edges
 
 
-@pytest.mark.parametrize("model", MODELS)
 def test_degenerate_graphs(model):
     lonely = Graph([[], []], n_vertices=1, labels=["a"])
     scattered = Graph([[], []], n_vertices=3, labels=["b"] * 3)
@@ -223,12 +222,11 @@ def test_degenerate_graphs(model):
     looped = Graph([[0], [0]], n_vertices=1, labels=["a"])
     for graphs in ([lonely, scattered] * 5, [lonely, scattered, looped, partly] * 5):
         batch, y = as_batch(graphs), np.arange(len(graphs)) % 2
-        predicted = model(epochs=EPOCHS[model]).fit(batch, y).predict(batch[:2])
+        predicted = learned(model, batch, y).predict(batch[:2])
         assert set(predicted) <= {0, 1}
         assert np.isfinite(scores(model(epochs=2).fit(batch, y), batch)).all()
 
 
-@pytest.mark.parametrize("model", MODELS)
 def test_grids_are_settings(model):
     for kind in ("labels", "degrees", "features"):
         grid = model.grid(drawn_graphs(kind, n_graphs=2)[0])
@@ -261,28 +259,28 @@ def normed(norm, x):
 
 def test_gin_is_its_equation():
     graphs, y = drawn_graphs("labels", n_graphs=20)
-    model = GINClassifier(epochs=3).fit(graphs, y)
+    model = networks.GINClassifier(epochs=3).fit(graphs, y)
     A, x, P = dense(graphs[:4], model)
-    expected = linear(model._net["readouts"][0], P @ x)
+    expected = linear(model.readouts[0], P @ x)
     for i in range(4):
-        mlp = model._net["convolutions"][i].nn
-        inside = np.maximum(normed(mlp[1], linear(mlp[0], A @ x + x)), 0)
-        x = np.maximum(normed(model._net["norms"][i], linear(mlp[3], inside)), 0)
-        expected += linear(model._net["readouts"][i + 1], P @ x)
+        mlp = model.layers.convs[i].nn
+        inside = np.maximum(normed(mlp.norms[0].module, linear(mlp.lins[0], A @ x + x)), 0)
+        x = np.maximum(normed(model.layers.norms[i].module, linear(mlp.lins[1], inside)), 0)
+        expected += linear(model.readouts[i + 1], P @ x)
     np.testing.assert_allclose(scores(model, graphs[:4]), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_gin_halves_its_learning_rate():
     rates = []
 
-    class Watched(GINClassifier):
-        def _epoch(self, table, data):
-            rates.append(self.optimizer.param_groups[0]["lr"])
-            return super()._epoch(table, data)
+    class Watched(networks.GINClassifier):
+        def batches_of_epoch(self, data):
+            rates.append(self.made.param_groups[0]["lr"])
+            return super().batches_of_epoch(data)
 
-        def _optimizer(self, net):
-            self.optimizer = super()._optimizer(net)
-            return self.optimizer
+        def optimizer(self):
+            self.made = super().optimizer()
+            return self.made
 
     graphs, y = drawn_graphs("labels", n_graphs=4)
     Watched(epochs=101).fit(graphs, y)
@@ -295,20 +293,20 @@ def test_dgcnn_propagation_is_its_equation():
     x = np.random.default_rng(0).normal(size=(len(A), 4))
     with_loops = A + np.eye(len(A))
     degrees = with_loops.sum(axis=1, keepdims=True)
-    model = DGCNNClassifier(epochs=1).fit(graphs, [0, 1, 0])
+    model = networks.DGCNNClassifier(epochs=1).fit(graphs, [0, 1, 0])
     arcs = all_at_once(model, graphs).edge_index
-    got = networks.propagate(torch.from_numpy(x), arcs, torch.from_numpy(1 / degrees))
+    got = model.means(torch.from_numpy(x), arcs)
     np.testing.assert_allclose(got.numpy(), with_loops @ x / degrees)
 
 
 def test_dgcnn_is_its_equation():
     graphs, y = drawn_graphs("labels", n_graphs=20)
-    model = DGCNNClassifier(epochs=3).fit(graphs, y)
-    net, k = model._net, networks.n_sorted(graphs, 0.6)
+    model = networks.DGCNNClassifier(epochs=3).fit(graphs, y)
+    k = networks.n_sorted(graphs, 0.6)
     A, x, _ = dense(graphs[:3], model)
     D = 1 + A.sum(axis=1, keepdims=True)
     channels = []
-    for layer in net["propagations"]:
+    for layer in model.propagations:
         x = np.tanh((A @ x + x) / D @ layer.weight.detach().numpy().T)
         channels.append(x)
     x = np.hstack(channels)
@@ -319,11 +317,11 @@ def test_dgcnn_is_its_equation():
         tops.append(np.vstack([top, np.zeros((k - len(top), 97))]))
     # The first filters as the paper has them: a convolution as wide as a vertex, moved by it.
     filters = torch.nn.Conv1d(1, 16, 97, stride=97)
-    filters.weight.data = net["vertex_filters"].weight[:, None]
-    filters.bias.data = net["vertex_filters"].bias
+    filters.weight.data = model.vertex_filters.weight[:, None]
+    filters.bias.data = model.vertex_filters.bias
     stacked = torch.from_numpy(np.stack(tops)).float().flatten(1)[:, None]
     with torch.no_grad():
-        expected = net["dense"].eval()(net["filters"](filters(stacked)))
+        expected = model.eval().filters(filters(stacked))
     np.testing.assert_allclose(scores(model, graphs[:3]), expected, rtol=1e-4, atol=1e-5)
 
 
@@ -340,30 +338,30 @@ def test_dgcnn_sorts_as_many_as_the_share_has():
 @pytest.fixture
 def gnn(monkeypatch):
     """A network in double precision, its batch, and a scale of its recurrent weights."""
-    monkeypatch.setattr(scarselli, "TOLERANCE", 1e-12)
+    monkeypatch.setattr(networks, "TOLERANCE", 1e-12)
     graphs, y = drawn_graphs("labels", n_graphs=6)
-    model = GNNClassifier(epochs=1, state_size=3, hidden=4).fit(graphs, y)
-    net = model._net.double()
+    model = networks.GNNClassifier(epochs=1, state_size=3, hidden=4).fit(graphs, y)
+    net = model.double()
     batch = all_at_once(model, graphs)
     batch.x = batch.x.double()
     with torch.no_grad():
-        net["state"].weight *= 4
+        net.state.weight *= 4
     return net, batch, graphs
 
 
 def test_fixed_point_satisfies_its_equation(gnn):
     net, batch, graphs = gnn
-    x = scarselli.States(net, scarselli.Wiring(batch)).x.detach().numpy()
+    x = networks.States(net, batch).x.detach().numpy()
     assert np.abs(x).max() > 0.1
     labels, A = batch.x.numpy(), graphs.adjacency().toarray()
     for v in range(len(x)):
         messages = [
             linear(
-                net["message"],
+                net.message,
                 np.tanh(
-                    linear(net["target"], labels[v])
-                    + linear(net["source"], labels[u])
-                    + linear(net["state"], x[u])
+                    linear(net.target, labels[v])
+                    + linear(net.source, labels[u])
+                    + linear(net.state, x[u])
                 ),
             )
             for u in np.flatnonzero(A[v])
@@ -374,9 +372,9 @@ def test_fixed_point_satisfies_its_equation(gnn):
 def test_implicit_gradient_is_that_of_many_steps(gnn):
     net, batch, _ = gnn
     target = torch.randn(len(batch.x), 3, generator=torch.Generator().manual_seed(0)).double()
-    weights = [net[name].weight for name in ("target", "source", "state", "message")]
-    weights.append(net["message"].bias)
-    states = scarselli.States(net, scarselli.Wiring(batch))
+    weights = [getattr(net, name).weight for name in ("target", "source", "state", "message")]
+    weights.append(net.message.bias)
+    states = networks.States(net, batch)
     implicit = torch.autograd.grad((states.x * target).sum(), weights, retain_graph=True)
     x = torch.zeros_like(states.x)
     for _ in range(200):
@@ -390,7 +388,7 @@ def test_implicit_gradient_is_that_of_many_steps(gnn):
 
 def test_column_sums_are_those_of_the_jacobian(gnn):
     net, batch, _ = gnn
-    states = scarselli.States(net, scarselli.Wiring(batch))
+    states = networks.States(net, batch)
     jacobian = torch.autograd.functional.jacobian(
         lambda x: states.step(x)[0], states.x.detach(), vectorize=True
     )
@@ -403,11 +401,11 @@ def test_column_sums_are_those_of_the_jacobian(gnn):
 def test_penalty_of_contractions_is_zero(gnn):
     net, batch, graphs = gnn
     with torch.no_grad():
-        net["state"].weight *= 10
-    wild = scarselli.States(net, scarselli.Wiring(batch))
+        net.state.weight *= 10
+    wild = networks.States(net, batch)
     assert wild.excess(0.9).item() > 0
-    scarselli.begin_contracting(net, float(graphs.max_degrees.max()), 0.9)
-    tame = scarselli.States(net, scarselli.Wiring(batch))
+    net.begin_contracting(float(graphs.max_degrees.max()))
+    tame = networks.States(net, batch)
     assert tame.excess(0.9).item() == 0
     far = torch.ones_like(tame.x)
     moved = (tame.step(far)[0] - tame.step(tame.x)[0]).abs().sum()
@@ -417,26 +415,24 @@ def test_penalty_of_contractions_is_zero(gnn):
 def test_penalty_brings_a_network_back():
     graphs, y = drawn_graphs("labels", n_graphs=20)
 
-    class Wild(GNNClassifier):
-        def _build(self, graphs, n_inputs, n_classes):
-            net = super()._build(graphs, n_inputs, n_classes)
+    class Wild(networks.GNNClassifier):
+        def build(self, graphs, n_inputs, n_classes):
+            super().build(graphs, n_inputs, n_classes)
             with torch.no_grad():
-                net["state"].weight *= 30
-            return net
+                self.state.weight *= 30
 
     def excess(penalty):
         model = Wild(epochs=60, penalty=penalty).fit(graphs, y)
         batch = all_at_once(model, graphs)
-        return scarselli.States(model._net, scarselli.Wiring(batch)).excess(0.9).item()
+        return networks.States(model, batch).excess(0.9).item()
 
     assert excess(1.0) < 0.1 * excess(0.0)
 
 
 def test_states_are_freed():
     graphs, y = drawn_graphs("labels", n_graphs=6)
-    model = GNNClassifier(epochs=1).fit(graphs, y)
-    wiring = scarselli.Wiring(all_at_once(model, graphs))
-    states = scarselli.States(model._net, wiring)
+    model = networks.GNNClassifier(epochs=1).fit(graphs, y)
+    states = networks.States(model, all_at_once(model, graphs))
     slopes = weakref.ref(states.slopes)
     states.x.sum().backward()
     del states
