@@ -1,4 +1,4 @@
-"""Folders of GraphML files, with a table of their targets."""
+"""Folders of GraphML files."""
 
 from __future__ import annotations
 
@@ -31,39 +31,29 @@ GRAPHS = {"a": molecule("C", "O"), "b": molecule("C", "N", "C"), "c": molecule("
 def folder(tmp_path):
     for name, graph in GRAPHS.items():
         nx.write_graphml(graph, tmp_path / f"{name}.graphml")
-    lines = ["target,graph", "1,c.graphml", "0,a", "1,b.graphml"]
-    (tmp_path / "labels.csv").write_text("\n".join(lines) + "\n")
     return tmp_path
 
 
-def test_graphs_come_in_the_order_of_the_table(folder):
-    table = read_graphs(folder, target="target")
-    expected = as_batch([GRAPHS[n] for n in "cab"])
-    assert_same(table.graphs, expected)
-    assert table.y.tolist() == [1, 0, 1]
-    assert table.ids == ("c.graphml", "a.graphml", "b.graphml")
-
-
-def test_without_a_target_no_table_is_needed(folder):
-    (folder / "labels.csv").unlink()
+def test_every_file_is_a_row(folder):
     table = read_graphs(folder)
     assert_same(table.graphs, as_batch(list(GRAPHS.values())))
     assert table.ids == ("a.graphml", "b.graphml", "c.graphml")
     assert len(read_graphs(folder / "a.graphml").graphs) == 1
-    with pytest.raises(DatasetFormatError, match=r"expected one CSV or TSV file .* found none"):
-        read_graphs(folder, target="target")
+    for option in ("target", "descriptors"):
+        with pytest.raises(DatasetFormatError, match=r"there is no column 'z' for `.*; its colum"):
+            read_graphs(folder, **{option: "z"})
 
 
 def test_vertex_names_are_kept(folder):
-    table = read_graphs(folder, target="target")
-    assert table.graphs[2].vertex_names == ["node 0", "node 1", "node 2"]
-    there_and_back = table.graphs.to_networkx()[2]
+    table = read_graphs(folder)
+    assert table.graphs[1].vertex_names == ["node 0", "node 1", "node 2"]
+    there_and_back = table.graphs.to_networkx()[1]
     assert dict(there_and_back.nodes(data="label")) == dict(GRAPHS["b"].nodes(data="label"))
 
 
 def test_explanations_call_vertices_by_their_names(folder, tmp_path):
-    table = read_graphs(folder, target="target")
-    y = np.tile(table.y, 4)
+    table = read_graphs(folder)
+    y = np.tile([0, 1, 1], 4)
     model = GraphClassifier("wl", random_state=0).fit([*table.graphs] * 4, y)
     save_model(model, tmp_path / "m.fdgnn")
     csv, lines = (
@@ -74,27 +64,22 @@ def test_explanations_call_vertices_by_their_names(folder, tmp_path):
     assert json.loads(lines.splitlines()[1])["vertex_names"] == ["node 0", "node 1", "node 2"]
 
 
-def test_bad_files_and_lines(folder):
+def test_bad_files(folder):
     (folder / "broken.graphml").write_text("<graphml><gr")
     (folder / "empty.graphml").write_text("")
     nx.write_graphml(nx.Graph(), folder / "nothing.graphml")
     nx.write_graphml(nx.path_graph(2), folder / "unlabeled.graphml")
-    nx.write_graphml(nx.path_graph(2), folder / "unnamed.graphml")
-    names = ["broken", "c", "empty", "gone", "nothing", "unlabeled", "a"]
-    (folder / "labels.csv").write_text("\n".join(["graph,y", *(f"{n},1" for n in names), "b,"]))
-    table = read_graphs(folder, target="y")
-    assert table.rows.tolist() == [1, 6]
+    table = read_graphs(folder)
+    assert table.ids == tuple(sorted(path.name for path in folder.iterdir()))
+    assert table.rows.tolist() == [0, 1, 3]
     reasons = {reject.id: reject.reason for reject in table.rejects}
     assert "broken.graphml cannot be read (" in reasons["broken.graphml"]
     assert "empty.graphml cannot be read (" in reasons["empty.graphml"]
-    assert reasons["gone"] == "there is no graph file 'gone'"
     assert reasons["nothing.graphml"].startswith("it has no vertices")
     assert reasons["unlabeled.graphml"].startswith(
         "its vertices have no attribute 'label'; the attributes are none"
     )
-    assert reasons["b.graphml"] == "the target is missing"
-    assert reasons["unnamed.graphml"] == "labels.csv has no line for it"
-    assert table.n_rows == 9
+    assert table.n_rows == 7
 
 
 def test_attributes_to_choose_from(tmp_path):
@@ -139,15 +124,6 @@ def test_directed_files_among_undirected_ones(folder):
     whole = read_graphs(folder, directed=True).graphs
     assert whole.directed
     assert whole.n_arcs == read_graphs(folder, directed=False).graphs.n_arcs == 10
-
-
-def test_a_table_that_names_no_file(folder):
-    (folder / "labels.csv").write_text("graph,y\nx,1\n")
-    with pytest.raises(DatasetFormatError, match="no column names the files beside it, such as a"):
-        read_graphs(folder, target="y")
-    (folder / "labels.csv").write_text("graph,y\na,1\n")
-    with pytest.raises(DatasetFormatError, match="no column 'z' for `target`; its columns"):
-        read_graphs(folder, target="z")
 
 
 def test_labels_of_edges(tmp_path):

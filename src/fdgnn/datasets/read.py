@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from fdgnn.datasets import molecule_files
 from fdgnn.datasets.files import Stream, is_stream, open_unpacked, recognize
 from fdgnn.datasets.molecule_files import molecule_of, smiles_column
-from fdgnn.datasets.rows import BadRow, FileRows, GraphTable, GraphTables, Row, RowReader
+from fdgnn.datasets.rows import ChunkReader, GraphTable, GraphTables, Row, RowReader
 from fdgnn.datasets.tables import (
     EDGES,
     ENDS,
@@ -113,15 +113,10 @@ def read_graphs(
     table = next(_iterate(path, ReadOptions.of(options, changes), schema_of(like), None))
     n_rejected = len(table.rejects)
     _logger.debug("read %d rows of %s, %d rejected", table.n_rows, path, n_rejected)
-    if table.n_rows > CHUNK_SIZE:
-        _give_memory_back()
+    if table.n_rows > CHUNK_SIZE:  # glibc keeps the memory of many small objects
+        with suppress(AttributeError, OSError, TypeError):  # another C library, another system
+            ctypes.CDLL(None).malloc_trim(0)
     return table
-
-
-def _give_memory_back() -> None:
-    """Return freed memory to the system, because glibc keeps the memory of many small objects."""
-    with suppress(AttributeError, OSError, TypeError):  # another C library, another system
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def iter_graphs(
@@ -161,9 +156,10 @@ def _iterate(
         options = replace(options, vertex="auto")
     if is_frame(given):
         table = as_graph_table(frame_table(given), options, like)
-        rows = _table_rows("the data frame", table, options, like)
+        rows, reader = _table_rows("the data frame", table, options, like)
     elif is_molecule_list(given):
-        rows = _table_rows("the list of molecules", molecule_table(given), options, like)
+        table = molecule_table(given)
+        rows, reader = _table_rows("the list of molecules", table, options, like)
     else:
         path = Stream.of(given) if is_stream(given) else given
         if not isinstance(path, str | os.PathLike | Stream):
@@ -171,42 +167,43 @@ def _iterate(
                 f"expected a path, an open file, a data frame or a list of molecules, got a "
                 f"{type(given).__name__}; as_batch converts lists of graphs"
             )
-        name = str(path)
         format, files = recognize(path, options.format)
         if format == "tu":
             return iter([_tu_table(files[0], of_tu, like)])
         if format == "graphml":
-            rows = _network_rows(name, files, options)
+            rows, reader = _network_rows(str(path), files, options, like)
         else:
             look_ahead = min(LOOK_AHEAD, chunk_size or LOOK_AHEAD)
             table = _open_table(files[0], format, options, like, look_ahead)
-            rows = _table_rows(name, table, options, like, format, files[1:])
-    if options.vertex == "both" and rows.source != "networks":
+            rows, reader = _table_rows(str(path), table, options, like, format, files[1:])
+    name, source = reader.name, reader.source
+    if options.vertex == "both" and source != "networks":
         raise DatasetFormatError(
-            f"{rows.name}: labels with features can be read from TU datasets and from graphs with "
+            f"{name}: labels with features can be read from TU datasets and from graphs with "
             "attributes by name; use `vertex='labels'` or `vertex='features'`"
         )
-    if rows.source != "molecules":
-        check_no_molecules(rows.name, options)
+    if source != "molecules":
+        check_no_molecules(name, options)
     columns: dict[str, Sequence[str | None]] = {
         "target": options.targets,
         "id_column": [options.id_column],
         "columns": options.columns,
         "descriptors": options.all_descriptors,
     }
-    if rows.source != "networks" and like is None:
+    if source != "networks" and like is None:
         columns["vertex_attributes"] = options.vertex_attributes
         columns["edge_attribute"] = [name_and_place(options.edge_attribute)[0]]
     for argument, names in columns.items():
         for column in names:
-            if column is not None and column not in rows.columns:
+            if column is not None and column not in reader.columns:
                 of_model = argument == "descriptors" and like is not None
                 why = f", one of the model's {argument}" if of_model else f" for `{argument}`"
+                near = suggestion(column, reader.columns)
                 raise DatasetFormatError(
-                    f"{rows.name}: there is no column {column!r}{why}; "
-                    f"{suggestion(column, rows.columns)}its columns are {', '.join(rows.columns)}"
+                    f"{name}: there is no column {column!r}{why}; {near}its columns are "
+                    f"{', '.join(reader.columns)}"
                 )
-    return GraphTables(rows, options, like, chunk_size)
+    return GraphTables(rows, reader, chunk_size)
 
 
 # ---------------------------------------------------------------------- one way for each format
@@ -233,20 +230,21 @@ def _table_rows(
     like: InputSchema | None,
     format: str = "",
     more: Sequence[Any] = (),
-) -> FileRows:
-    """Return the rows of a table, and of its further files, with the columns that are used."""
+) -> tuple[Iterator[Row], ChunkReader]:
+    """Return the rows of a table and of its further files, and how to read a graph from one."""
     columns, open_rows = table
     known = None if like is None else like.id_column  # of the model's training data
     id_column = options.id_column or (known if known in columns else None)
     smiles = _smiles_column(name, columns, options, like)
-    reader: RowReader
+    graph_of: RowReader
     if smiles is None:
-        used, reader = graph_columns(columns, options), graph_reader(name, columns, options, like)
+        used = graph_columns(columns, options)
+        graph_of = graph_reader(name, columns, options, like)
     elif smiles == molecule_files.BLOCK:
         used = [smiles, molecule_files.NAME]
-        reader = partial(molecule_files.molecule_of_block, MoleculeReader.of(options))
+        graph_of = partial(molecule_files.molecule_of_block, MoleculeReader.of(options))
     else:
-        used, reader = [smiles], partial(molecule_of, MoleculeReader.of(options), smiles)
+        used, graph_of = [smiles], partial(molecule_of, MoleculeReader.of(options), smiles)
     beside = (*options.targets, id_column, *options.columns, *options.all_descriptors)
     wanted = list(dict.fromkeys([*used, *(c for c in beside if c in columns)]))
     _check_once(name, columns, wanted)
@@ -263,12 +261,14 @@ def _table_rows(
         return open_own(wanted)
 
     named = format in ("smi", "sdf") and molecule_files.NAME in columns
-    return FileRows(
+    rows = chain(open_rows(wanted), chain.from_iterable(map(rows_of, more)))
+    return rows, ChunkReader(
         name=name,
         source="table" if smiles is None else "molecules",
         columns=[c for c in columns if c != molecule_files.BLOCK],
-        rows=chain(open_rows(wanted), chain.from_iterable(map(rows_of, more))),
-        reader=reader,
+        graph_of=graph_of,
+        options=options,
+        like=like,
         text_only=format not in ("", "jsonl", "parquet", "arrow", "xlsx"),
         id_column=molecule_files.NAME if named else id_column or graph_id(columns),
         smiles_column=None if smiles == molecule_files.BLOCK else smiles,
@@ -356,75 +356,30 @@ def _open_table(
 # ---------------------------------------------------------------------- GraphML: a file per graph
 
 
-FILE, PATH = "file", "\0path"  # the columns that this reader adds to a row: the graph's file
+FILE = "file"  # the only column, which names the graph's file
 
 
-def _network_rows(name: str, files: Sequence[Path], options: ReadOptions) -> FileRows:
-    """Return one row per file or, if targets are read, per line of the folder's table."""
-    columns, rows = [FILE], [{FILE: path.name, PATH: path} for path in files]
-    if options.target is not None or options.all_descriptors:
-        columns, rows = _labeled_rows(files[0].parent, files)
-    attributes = AttributeReader(options)
+def _network_rows(
+    name: str, files: Sequence[Path], options: ReadOptions, like: InputSchema | None
+) -> tuple[Iterator[Row], ChunkReader]:
+    """Return one row per file, and how to read a graph from one."""
     nx = require("networkx", "interop", "GraphML files")
+    attributes = AttributeReader(options)
+    paths, most = {path.name: path for path in files}, int(MAX_ROW_BYTES.value)
 
     def read(row: Mapping[str, Any]) -> RawGraph:
-        return attributes.read(of_networkx(_load(nx, row[PATH])))
+        file = row[FILE]
+        try:
+            with open_unpacked(paths[file]) as (stream, _):
+                content = stream.read(most + 1)
+            graph = None if len(content) > most else nx.read_graphml(io.BytesIO(content))
+        except Exception as error:  # networkx passes on whatever its parsers raise
+            raise GraphError(f"{file} cannot be read ({error})") from error
+        if graph is None:
+            raise GraphError(f"{file} is too large; {MAX_ROW_BYTES.in_words}")
+        return attributes.read(of_networkx(graph))
 
-    return FileRows(
-        name, "networks", columns, iter(rows), read, text_only=True, id_column=FILE,
-        attributes=attributes,
-    )  # fmt: skip
-
-
-def _labeled_rows(folder: Path, files: Sequence[Path]) -> tuple[list[str], list[Any]]:
-    """Return one row per line of the folder's table; files without a line are invalid rows."""
-    tables = [
-        path
-        for path in sorted(folder.iterdir())
-        if path.suffix.lower() in (".csv", ".tsv") and path.is_file()  # no pipe, no device
-    ]
-    if len(tables) != 1:
-        names = ", ".join(path.name for path in tables) or "none"
-        raise DatasetFormatError(
-            f"{folder}: expected one CSV or TSV file that names each graph's target, found {names}"
-        )
-    table = tables[0]
-    columns, iterator = read_csv(table, "\t" if table.suffix.lower() == ".tsv" else None)
-    lines = list(iterator)
-    by_name = {name: path for path in files for name in (path.stem, path.name)}
-    known = [line for line in lines if not isinstance(line, BadRow)]
-    hits = {c: sum(line[c].strip() in by_name for line in known) for c in columns}
-    column = max(columns, key=hits.__getitem__)  # it names most files
-    if hits[column] == 0:
-        example = next(iter(by_name.values())).name
-        raise DatasetFormatError(
-            f"{table}: no column names the files beside it, such as {example}; "
-            f"its columns are {', '.join(columns)}"
-        )
-    rows: list[Row] = []
-    for line in lines:
-        name = None if isinstance(line, BadRow) else line[column].strip()
-        if isinstance(line, BadRow):
-            rows.append(line)
-        elif name in by_name:
-            rows.append({**line, FILE: by_name[name].name, PATH: by_name[name]})
-        else:
-            rows.append(BadRow(f"there is no graph file {name!r}", name))
-    named = {row[PATH] for row in rows if not isinstance(row, BadRow)}
-    left = [path.name for path in files if path not in named]
-    rows += [BadRow(f"{table.name} has no line for it", name) for name in left]
-    return [FILE, *columns], rows
-
-
-def _load(nx: Any, path: Path) -> Any:
-    most = int(MAX_ROW_BYTES.value)
-    try:
-        with open_unpacked(path) as (stream, _):
-            content = stream.read(most + 1)
-        if len(content) > most:
-            raise GraphError(f"{path.name} is too large; {MAX_ROW_BYTES.in_words}")
-        return nx.read_graphml(io.BytesIO(content))
-    except GraphError:
-        raise
-    except Exception as error:  # networkx passes on whatever its parsers raise
-        raise GraphError(f"{path.name} cannot be read ({error})") from error
+    rows: list[Row] = [{FILE: file} for file in paths]
+    return iter(rows), ChunkReader(
+        name, "networks", [FILE], read, options, like, id_column=FILE, attributes=attributes
+    )

@@ -7,7 +7,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from itertools import islice
 from numbers import Number
 from typing import Any, Literal, cast
@@ -33,94 +32,6 @@ _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+(?:[eE][-+]?\d+)?\s*")
 _THOUSANDS = re.compile(r"\s*[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?\s*")
 
 
-class TargetColumn:
-    """One column of targets, in which numbers may be censored or have decimal commas.
-
-    Attributes
-    ----------
-    values : dict
-        Numbers or text by row; None where the target is missing.
-    errors : dict of str
-        Reasons why other rows are rejected.
-    censored : dict
-        The cells of rows with a bound instead of a number, such as ``>1995``.
-    """
-
-    def __init__(self, cells: Mapping[int, Any], options: ReadOptions) -> None:
-        known = {i: plain(cell) for i, cell in cells.items()}
-        texts = [cell for cell in known.values() if isinstance(cell, str)]
-        commas = [text for text in texts if _DECIMAL_COMMA.fullmatch(text)]
-        self._decimal_comma = not all(map(_THOUSANDS.fullmatch, commas))
-        parsed = {i: self._parsed(cell) for i, cell in known.items() if not is_missing(cell)}
-        kinds = {kind for kind, _ in parsed.values()}
-        numeric = options.numeric
-        if "text" not in kinds and (commas or kinds - {"number"}):
-            numbers = [str(known[i]) for i, (kind, _) in parsed.items() if kind == "number"]
-            others = [str(known[i]) for i, (kind, _) in parsed.items() if kind != "number"]
-            # Two different numbers are enough, as most rows may have a bound such as ``>10000``;
-            # but ``<10``, ``10`` and ``>10`` are classes.
-            classes = "bound" in kinds and options.censored == "drop"
-            numeric |= not classes or len(others) <= len(numbers) or len(set(numbers)) > 1
-        bounds = [i for i, (kind, _) in parsed.items() if kind == "bound"]
-        self.censored = {i: known[i] for i in bounds} if numeric else {}
-        self.values: dict[int, Any] = dict.fromkeys(known.keys() - parsed.keys())
-        self.errors: dict[int, str] = {}
-        for i, (kind, number) in parsed.items():
-            try:
-                if i in self.censored and options.censored != "bound":
-                    raise GraphError(f"its target is censored ({known[i]})")
-                self.values[i] = _checked(known[i], kind, number) if numeric else _finite(known[i])
-            except GraphError as error:
-                self.errors[i] = error.reason
-
-    def _parsed(self, cell: Any) -> tuple[str, int | float | None]:
-        """Return the kind of a cell, and the number that it stands for, if any."""
-        if (number := self._number(cell)) is not None:
-            return "number", number
-        is_text = isinstance(cell, str)
-        bound = _BOUND.sub(r"\1", cell) if is_text and _BOUND.fullmatch(cell) else None
-        if bound is not None and (number := self._number(bound)) is not None:
-            return "bound", number
-        try:
-            if abs(float(cell)) > LARGEST:
-                return "infinite", None
-        except OverflowError:
-            return "infinite", None
-        except (TypeError, ValueError):
-            pass
-        thousands = not self._decimal_comma and is_text and _THOUSANDS.fullmatch(bound or cell)
-        return "ambiguous" if thousands else "text", None
-
-    def _number(self, cell: Any) -> int | float | None:
-        if self._decimal_comma and isinstance(cell, str) and _DECIMAL_COMMA.fullmatch(cell):
-            cell = cell.replace(",", ".")
-        return number_in(cell)
-
-
-def _checked(cell: Any, kind: str, number: int | float | None) -> Any:
-    """Return the number of a numeric target, or raise GraphError."""
-    _finite(cell)
-    if kind == "ambiguous":
-        raise GraphError(
-            f"its target {cell!r} may have a decimal comma or thousands; write numbers with a "
-            "decimal point, and thousands without separators"
-        )
-    if kind == "text":
-        raise GraphError("its target is not a number")
-    return _finite(float("inf") if kind == "infinite" else number)
-
-
-def _finite(cell: Any) -> Any:
-    """Return one target, a short text or a finite number, or raise GraphError."""
-    if isinstance(cell, list | tuple | dict):
-        raise GraphError(f"its target has {len(cell)} entries, expected one")
-    if isinstance(cell, str) and MAX_LABEL.is_below(len(cell)):
-        raise GraphError(f"its target has {len(cell)} characters; {MAX_LABEL.in_words}")
-    if isinstance(cell, int | float | Decimal) and not -LARGEST <= cell <= LARGEST:
-        raise GraphError("its target is infinite")
-    return cell
-
-
 def read_targets(
     columns: Mapping[str, Mapping[int, Any]], options: ReadOptions, name: str
 ) -> tuple[dict[int, Any], dict[int, str]]:
@@ -133,49 +44,113 @@ def read_targets(
     errors : dict of str
         Reasons why other rows are rejected.
     """
-    read = {column: TargetColumn(cells, options) for column, cells in columns.items()}
-    errors: dict[int, str] = {}
-    for column, found in read.items():
-        _report_censored(found, options, name)
-        for i, reason in found.errors.items():
-            if options.has_several and i in found.censored:
-                found.values[i] = None  # the row's other targets are known
-            else:
-                errors.setdefault(i, f"{reason} ({column})" if options.has_several else reason)
+    several, errors = options.has_several, dict[int, str]()
+    values: list[dict[int, Any]] = []
+    for column, cells in columns.items():
+        found, wrong, censored = _read_column(cells, options)
+        values.append(found)
+        if censored:
+            n, example = len(censored), next(iter(censored.values()))
+            verb = agreeing(n, "is", "are")
+            said = f"{name}: {n} of {len(cells)} targets {verb} censored, such as {example}"
+            if options.censored == "error":
+                raise DatasetFormatError(
+                    f"{said}; `censored='drop'` leaves them out, `censored='bound'` takes the "
+                    "bounds"
+                )
+            done = "left out; `censored='bound'` takes the bounds as values"
+            if options.censored == "bound":
+                done = f"{agreeing(n, 'its bound is', 'their bounds are')} taken as the values"
+            warnings.warn(f"{said}; {done}", FDGNNWarning, stacklevel=frames_of_libraries())
+        for i, reason in wrong.items():
+            if not several:
+                errors[i] = reason
+            elif i not in censored:  # otherwise the row's other targets may be known
+                errors.setdefault(i, f"{reason} ({column})")
     targets: dict[int, Any] = {}
     for i in next(iter(columns.values())):
-        row = [found.values.get(i) for found in read.values()]
+        row = [found.get(i) for found in values]
         if i not in errors and all(value is None for value in row):
-            several = options.has_several
             errors[i] = "all targets are missing" if several else "the target is missing"
         if i not in errors:
-            targets[i] = row if options.has_several else row[0]
+            targets[i] = row if several else row[0]
     return targets, errors
 
 
-def _report_censored(column: TargetColumn, options: ReadOptions, name: str) -> None:
-    if not column.censored:
-        return
-    n, total = len(column.censored), len(column.values) + len(column.errors)
-    example = next(iter(column.censored.values()))
-    found = f"{name}: {n} of {total} targets {agreeing(n, 'is', 'are')} censored, such as {example}"
-    if options.censored == "error":
-        raise DatasetFormatError(
-            f"{found}; `censored='drop'` leaves them out, `censored='bound'` takes the bounds"
-        )
-    done = "left out; `censored='bound'` takes the bounds as values"
-    if options.censored == "bound":
-        done = f"{agreeing(n, 'its bound is', 'their bounds are')} taken as the values"
-    warnings.warn(f"{found}; {done}", FDGNNWarning, stacklevel=frames_of_libraries())
+def _read_column(
+    cells: Mapping[int, Any], options: ReadOptions
+) -> tuple[dict[int, Any], dict[int, str], dict[int, Any]]:
+    """Read one column of targets, in which numbers may be censored or have decimal commas.
+
+    Returns
+    -------
+    values : dict
+        Numbers or text by row; a missing target has none.
+    errors : dict of str
+        Reasons why other rows are rejected.
+    censored : dict
+        The cells of rows with a bound instead of a number, such as ``>1995``.
+    """
+    # 1. What is each cell, and is a comma a decimal point?
+    known = {i: plain(cell) for i, cell in cells.items()}
+    known = {i: cell for i, cell in known.items() if not is_missing(cell)}
+    texts = [cell for cell in known.values() if isinstance(cell, str)]
+    commas = [text for text in texts if _DECIMAL_COMMA.fullmatch(text)]
+    decimal_comma = not all(map(_THOUSANDS.fullmatch, commas))
+    parsed = {i: _parsed(cell, decimal_comma) for i, cell in known.items()}
+    # 2. Is the target a number? Two different numbers are enough, as most rows may have a bound
+    # such as ``>10000``; but ``<10``, ``10`` and ``>10`` are classes.
+    kinds, numeric = {kind for kind, _ in parsed.values()}, options.numeric
+    if "text" not in kinds and (commas or kinds - {"number"}):
+        numbers = [str(known[i]) for i, (kind, _) in parsed.items() if kind == "number"]
+        classes = "bound" in kinds and options.censored == "drop"
+        numeric |= not classes or len(known) <= 2 * len(numbers) or len(set(numbers)) > 1
+    bounds = [i for i, (kind, _) in parsed.items() if kind == "bound"]
+    censored = {i: known[i] for i in bounds} if numeric else {}
+    # 3. The value of each cell, or what is wrong with it.
+    values: dict[int, Any] = {}
+    errors: dict[int, str] = {}
+    for i, (kind, number) in parsed.items():
+        cell = known[i]
+        is_text = isinstance(cell, str)
+        if i in censored and options.censored != "bound":
+            errors[i] = f"its target is censored ({cell})"
+        elif isinstance(cell, list | tuple | dict):
+            errors[i] = f"its target has {len(cell)} entries, expected one"
+        elif is_text and MAX_LABEL.is_below(len(cell)):
+            errors[i] = f"its target has {len(cell)} characters; {MAX_LABEL.in_words}"
+        elif kind == "infinite" and (numeric or not is_text):
+            errors[i] = "its target is infinite"
+        elif numeric and kind == "ambiguous":
+            errors[i] = (
+                f"its target {cell!r} may have a decimal comma or thousands; write numbers with a "
+                "decimal point, and thousands without separators"
+            )
+        elif numeric and kind == "text":
+            errors[i] = "its target is not a number"
+        else:
+            values[i] = number if numeric else cell
+    return values, errors, censored
 
 
-def target_table(rows: list[list[Any]], n_targets: int, text_only: bool) -> Array:
-    """Make a table (n_rows, n_targets) of objects, each column as `target_array` makes it."""
-    table: Array = np.full((len(rows), n_targets), None, dtype=object)
-    for t in range(n_targets):
-        known = [i for i, row in enumerate(rows) if row[t] is not None]
-        table[known, t] = target_array([rows[i][t] for i in known], text_only).tolist()
-    return table
+def _parsed(cell: Any, decimal_comma: bool) -> tuple[str, int | float | None]:
+    """Return the kind of a cell, and the number that it stands for, if any."""
+    is_text = isinstance(cell, str)
+    bound = _BOUND.sub(r"\1", cell) if is_text and _BOUND.fullmatch(cell) else None
+    for kind, part in (("number", cell), ("bound", bound)):
+        if decimal_comma and isinstance(part, str) and _DECIMAL_COMMA.fullmatch(part):
+            part = part.replace(",", ".")
+        if (number := number_in(part)) is not None:
+            return kind, number
+    try:
+        if abs(float(cell)) > LARGEST:
+            return "infinite", None
+    except OverflowError:
+        return "infinite", None
+    except (TypeError, ValueError):
+        pass
+    thousands = not decimal_comma and is_text and _THOUSANDS.fullmatch(bound or cell)
+    return "ambiguous" if thousands else "text", None
 
 
 def target_array(values: list[Any], text_only: bool) -> Array:
@@ -320,23 +295,6 @@ class BadRow:
 Cells = Mapping[str, Any]
 Row = Cells | BadRow
 RowReader = Callable[[Cells], Raw]  # from a row to a graph; raises GraphError if it has none
-
-
-@dataclass(frozen=True)
-class FileRows:
-    """The rows of a file, and how to read a graph from one."""
-
-    name: str
-    source: Literal["table", "molecules", "networks"]
-    columns: Sequence[str]
-    rows: Iterator[Row]
-    reader: RowReader = field(repr=False)
-    text_only: bool = False  # numbers are written as text, as in CSV files
-    id_column: str | None = None  # unless the user names another
-    smiles_column: str | None = None
-    attributes: AttributeReader | None = None  # of graphs that are files
-
-
 RowChunk = tuple[int, Sequence[Row]]  # rows that are not read yet, after the first one's number
 
 
@@ -344,30 +302,44 @@ RowChunk = tuple[int, Sequence[Row]]  # rows that are not read yet, after the fi
 class ChunkReader:
     """The way from some rows of a file to a table; it can go to other processes."""
 
-    file: FileRows
+    name: str  # of the file
+    source: Literal["table", "molecules", "networks"]
+    columns: Sequence[str]
+    graph_of: RowReader = field(repr=False)
     options: ReadOptions
     like: InputSchema | None = None
+    text_only: bool = False  # numbers are written as text, as in CSV files
+    id_column: str | None = None  # unless the user names another
+    smiles_column: str | None = None
+    attributes: AttributeReader | None = None  # of graphs that are files
 
     def read(self, chunk: RowChunk, schema: InputSchema | None = None) -> GraphTable:
         """Make a table of rows; how to read them is decided on these, unless it is given."""
-        (start, rows), file, options = chunk, self.file, self.options
+        (start, rows), options, several = chunk, self.options, self.options.has_several
         # 1. Each row by itself: its id, and its graph as the file has it.
         ids: list[Any] = []
-        raws: dict[int, Raw] = {}
+        raws: dict[int, Any] = {}
         rejects: dict[int, str] = {}
-        id_column = options.id_column or file.id_column
+        id_column, described = options.id_column or self.id_column, options.all_descriptors
         for i, row in enumerate(rows):
             own = row.id if isinstance(row, BadRow) else id_column and plain(row.get(id_column))
             ids.append(start + i if own is None else own)
+            if isinstance(row, BadRow):
+                rejects[i] = row.reason
+                continue
             try:
-                raws[i] = self._raw(row)
+                raws[i] = self.graph_of(row)
             except GraphError as error:
                 rejects[i] = error.reason
+                continue
+            if described:
+                cells_of_row = {name: plain(row.get(name)) for name in described}
+                raws[i] = replace(raws[i], cells=cells_of_row)
         # 2. The targets, column by column.
         targets: dict[int, Any] = {}
         if options.targets:
             given = {t: {i: cast(Cells, rows[i]).get(t) for i in raws} for t in options.targets}
-            targets, errors = read_targets(given, options, file.name)
+            targets, errors = read_targets(given, options, self.name)
             rejects |= errors
             raws = {i: raw for i, raw in raws.items() if i not in errors}
         # 3. All graphs by one schema.
@@ -377,26 +349,31 @@ class ChunkReader:
         rejects |= joined.errors
         found_rejects = [Reject(start + i, ids[i], why) for i, why in sorted(rejects.items())]
         if rejects and options.strict:
-            raise DatasetFormatError(f"{file.name}, {found_rejects[0]}")
+            raise DatasetFormatError(f"{self.name}, {found_rejects[0]}")
         if MAX_REJECTS.is_below(len(rejects)):
-            raise _too_many_rejects(file.name, str(found_rejects[0]))
+            raise _too_many_rejects(self.name, str(found_rejects[0]))
         # 4. The valid rows.
         valid = [i for i in range(len(rows)) if i not in rejects]
-        found: list[Any] = [targets.get(i) for i in valid]
-        text = file.text_only
-        several, n_targets = options.has_several, len(options.targets)
-        y = target_table(found, n_targets, text) if several else target_array(found, text)
-        kept = [*options.columns, *([file.smiles_column] if file.smiles_column else [])]
+        y: Array | None = None
+        if several:
+            y = np.full((len(valid), len(options.targets)), None, dtype=object)
+            for t in range(len(options.targets)):
+                there = [g for g, i in enumerate(valid) if targets[i][t] is not None]
+                column = [targets[valid[g]][t] for g in there]
+                y[there, t] = target_array(column, self.text_only).tolist()
+        elif options.targets:
+            y = target_array([targets[i] for i in valid], self.text_only)
+        kept = [*options.columns, *([self.smiles_column] if self.smiles_column else [])]
         cells = {
             name: tuple(None if isinstance(row, BadRow) else plain(row.get(name)) for row in rows)
             for name in kept
         }
         known = None if self.like is None else self.like.id_column
-        is_molecules = file.source == "molecules"
+        is_molecules = self.source == "molecules"
         molecules = cast(dict[int, Molecule], raws if is_molecules else {})
         return GraphTable(
             graphs=joined.graphs,
-            y=y if options.targets else None,
+            y=y,
             ids=tuple(ids),
             rows=np.array(valid, dtype=np.int64),
             rejects=tuple(found_rejects),
@@ -410,38 +387,30 @@ class ChunkReader:
                 if (own := molecules.get(i)) is not None and own.changes
             ),
             targets=options.targets if several else (),
-            id_column=options.id_column or (known if known == file.id_column else None),
+            id_column=options.id_column or (known if known == self.id_column else None),
             cells=cells,
         )
 
-    def _raw(self, row: Row) -> Raw:
-        """Find the graph of a row, with its descriptors, or raise GraphError."""
-        if isinstance(row, BadRow):
-            raise GraphError(row.reason)
-        raw = self.file.reader(row)
-        cells = {name: plain(row.get(name)) for name in self.options.all_descriptors}
-        return replace(cast(Any, raw), cells=cells) if cells else raw
-
     def _inferred(self, raws: Mapping[int, Any]) -> Joined:
         """Infer the schema, unless there is one of a model, and join the graphs."""
-        file, options, known = self.file, self.options, self.like
+        options, known = self.options, self.like
         names: dict[str, Any] = {
-            "source": file.source,
-            "smiles_column": file.smiles_column,
+            "source": self.source,
+            "smiles_column": self.smiles_column,
             "id_column": options.id_column,
         }
         if known is None:
-            unused = {} if file.attributes is None else file.attributes.unused
+            unused = {} if self.attributes is None else self.attributes.unused
             try:
-                joined = read_raw(raws, options, file.source, file.name, unused=unused)
+                joined = read_raw(raws, options, self.source, self.name, unused=unused)
             except GraphError as error:
-                raise DatasetFormatError(f"{file.name}: {error}") from None
+                raise DatasetFormatError(f"{self.name}: {error}") from None
             if joined.schema is None or joined.graphs is None:
                 return joined
             schema = replace_fields(joined.schema, **names)
             return joined._replace(schema=schema, graphs=replace(joined.graphs, schema=schema))
         first = next(iter(raws.values()))  # what a model's schema lacks are names in the file
-        if file.source != "molecules":
+        if self.source != "molecules":
             if known.source != "table":
                 names["pairs"] = lists_pairs(list(raws.values()))
             if known.vertex != "none":
@@ -461,37 +430,31 @@ def _too_many_rejects(name: str, example: str) -> DatasetFormatError:
 class GraphTables(Iterator[GraphTable]):
     """The rows of a file as tables of some rows each, all read in one way."""
 
-    def __init__(
-        self,
-        file: FileRows,
-        options: ReadOptions,
-        like: InputSchema | None = None,
-        chunk_size: int | None = None,
-    ) -> None:
-        self.chunk_size = chunk_size
+    def __init__(self, rows: Iterator[Row], reader: ChunkReader, chunk_size: int | None) -> None:
+        self.reader, self.chunk_size = reader, chunk_size
         # Molecules that are read as a model's were: nothing is decided on the first chunk.
-        self.independent = file.source == "molecules" and like is not None
-        self.reader = ChunkReader(replace(file, rows=iter(())), options, like)
-        self._rows, self._start = file.rows, 0
+        self.independent = reader.source == "molecules" and reader.like is not None
+        self._rows, self._start = rows, 0
         self._schema: InputSchema | None = None
 
     def chunks(self) -> Iterator[RowChunk]:
         """Yield the rows that are left, not read yet."""
-        while some := list(self._some_rows()):
+        name, most = self.reader.name, MAX_REJECTS.value
+        while True:
+            some: list[Row] = []
+            n_bad = 0
+            for row in islice(self._rows, self.chunk_size):
+                some.append(row)
+                if isinstance(row, BadRow):  # too many that cannot be split are not all kept
+                    n_bad += 1
+                    if n_bad > most:
+                        raise _too_many_rejects(name, row.reason)
+            if not some:
+                break
             start, self._start = self._start, self._start + len(some)
             yield start, some
         if self._start == 0:
-            raise DatasetFormatError(f"{self.reader.file.name}: it has no rows")
-
-    def _some_rows(self) -> Iterator[Row]:
-        """Yield the rows of the next chunk, unless too many of them cannot be split."""
-        n_bad, most = 0, MAX_REJECTS.value
-        for row in islice(self._rows, self.chunk_size):
-            if isinstance(row, BadRow):
-                n_bad += 1
-                if n_bad > most:
-                    raise _too_many_rejects(self.reader.file.name, row.reason)
-            yield row
+            raise DatasetFormatError(f"{name}: it has no rows")
 
     def __next__(self) -> GraphTable:
         table = self.reader.read(next(self.chunks()), self._schema)
