@@ -18,7 +18,7 @@ import zipfile
 from codecs import BOM_UTF8
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from itertools import chain, groupby, islice, repeat
 from numbers import Number
 from pathlib import Path
@@ -92,13 +92,11 @@ def as_graph_table(table: Table, options: ReadOptions, like: InputSchema | None 
         remedy = "`edge_label` is read; `edge_attribute='weight'` reads them instead"
         warn_unused("the table of edges", {"weights": remedy})
 
-    def graph_name(row: Row) -> Any:
-        return None if isinstance(row, BadRow) else row.get(key)
-
     def rows(wanted: Sequence[str]) -> Iterator[Row]:
         beside = [name for name in wanted if name in others]
         done: set[Any] = set()
-        for graph, edges in groupby(open_rows(columns), graph_name):
+        named = groupby(open_rows(columns), lambda r: None if isinstance(r, BadRow) else r.get(key))
+        for graph, edges in named:
             some = list(edges)
             if graph in (None, "") or isinstance(graph, list | dict):
                 nameless = BadRow(f"its {key!r} is missing, or not one name")
@@ -217,7 +215,7 @@ def graph_reader(
         carried = _array(row, arcs)
         return RawGraph(
             edges=edges,
-            n_vertices=_size(row.get(SIZE), SIZE),
+            n_vertices=_size(row),
             x=_array(row, vertices),
             carried=None if carried is None else checks.column_at(carried, place, arcs),
             vertex_attributes=(vertices,),
@@ -229,9 +227,7 @@ def graph_reader(
 
 
 def _array(row: Mapping[str, Any], column: str) -> Array | None:
-    value = row.get(column)
-    if isinstance(value, str):  # lists in a CSV file
-        value = _parsed(value, column)
+    value = _list_in(row, column)
     if value is None:
         return None
     if not isinstance(value, list | np.ndarray):
@@ -239,29 +235,28 @@ def _array(row: Mapping[str, Any], column: str) -> Array | None:
     return checks.entries(value, column)
 
 
-def _parsed(text: str, column: str) -> Any:
-    if not text.strip():
-        return None
-    try:
-        return parse_json(text)
-    except ValueError as error:
-        raise GraphError(f"its {column} is not a list ({error})") from None
-
-
-def _size(value: Any, column: str) -> int | None:
+def _size(row: Mapping[str, Any]) -> int | None:
     """Read num_nodes, which may be in a list of one, or a whole number written as a real."""
-    if isinstance(value, str):
-        value = _parsed(value, column)
+    value = _list_in(row, SIZE)
     if isinstance(value, list | np.ndarray) and len(value) == 1:
         value = value[0]
     if value is None:
         return None
-    try:
+    with suppress(TypeError, ValueError, OverflowError):
         if not isinstance(value, bool) and int(value) == value:
             return int(value)
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise GraphError(f"its {column} is {value!r}, expected an integer")
+    raise GraphError(f"its {SIZE} is {value!r}, expected an integer")
+
+
+def _list_in(row: Mapping[str, Any], column: str) -> Any:
+    """Return a cell; text, as in CSV files, is JSON."""
+    value = row.get(column)
+    if not isinstance(value, str):
+        return value
+    try:
+        return parse_json(value) if value.strip() else None
+    except ValueError as error:
+        raise GraphError(f"its {column} is not a list ({error})") from None
 
 
 # ---------------------------------------------------------------------- data frames and lists
@@ -279,20 +274,19 @@ def frame_table(frame: Any) -> Table:
     keys = {str(key): key for key in frame.columns}
 
     def rows(wanted: Sequence[str]) -> Iterator[Row]:
-        columns = [_cells(frame[keys[name]]) for name in wanted]
+        columns = []
+        for name in wanted:
+            column = frame[keys[name]]
+            values = column.to_list()
+            if hasattr(column, "isna"):  # of pandas, whose missing values are of several kinds
+                pairs = zip(values, column.isna(), strict=True)
+                values = [None if is_missing else value for value, is_missing in pairs]
+            columns.append(values)
         if not columns:
             return iter([{}] * len(frame))
         return (dict(zip(wanted, cells, strict=True)) for cells in zip(*columns, strict=True))
 
     return [str(key) for key in frame.columns], rows
-
-
-def _cells(column: Any) -> list[Any]:
-    """Return the values of a column; those that pandas calls missing are None."""
-    values: list[Any] = column.to_list()
-    if not hasattr(column, "isna"):
-        return values
-    return [None if gone else value for value, gone in zip(values, column.isna(), strict=True)]
 
 
 def is_molecule_list(given: Any) -> bool:
@@ -344,8 +338,8 @@ def read_lines(path: Source) -> Iterator[Line]:
         if line == b"\n":  # in less time than by decoding
             n_blank += begun
             continue
-        text = line if isinstance(line, BadRow) else _decoded(line)
-        if not text:
+        text: Line = line if isinstance(line, BadRow) else decoded(line).rstrip("\r\n")
+        if isinstance(text, str) and (not text or text.isspace()):
             n_blank += begun
             continue
         yield from repeat("", n_blank)
@@ -355,17 +349,13 @@ def read_lines(path: Source) -> Iterator[Line]:
         raise DatasetFormatError(f"{path}: the file is empty")
 
 
-def _decoded(line: bytes) -> str:
-    text = decoded(line.removeprefix(BOM_UTF8)).rstrip("\r\n")
-    return "" if text.isspace() else text
-
-
 def decoded(line: bytes) -> str:
-    """Decode a line as UTF-8, or else as Latin-1.
+    """Decode a line as UTF-8, without a mark at its beginning, or else as Latin-1.
 
     So different bytes are different texts, and a name with an accent in an unused column does not
     stop the reading.
     """
+    line = line.removeprefix(BOM_UTF8)
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError:
@@ -507,12 +497,13 @@ def _fields(lines: list[str], delimiter: str, *, strict: bool) -> list[str] | No
 
 
 EXCEL = "Excel files (.xlsx)"
+_OF_BOOKS = ("; save it again", (Exception,))  # openpyxl passes on whatever its parsers raise
 
 
 def read_xlsx(path: Path) -> tuple[list[str], Iterator[Row]]:
     """Find the columns, as the first row that is not blank names them, and the rows."""
     openpyxl = require("openpyxl", "tables", EXCEL)
-    with _readable_book(path):
+    with readable(path, *_OF_BOOKS):
         with zipfile.ZipFile(path) as archive:
             check_archive(archive.infolist(), path)
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
@@ -527,13 +518,26 @@ def read_xlsx(path: Path) -> tuple[list[str], Iterator[Row]]:
         remedy = "save the sheet that you mean as a file of its own"
         warn_unused(str(path), {f"the sheets {', '.join(map(repr, filled))}": remedy})
     columns = [str("" if name is None else name).strip() for name in header]
-    return columns, (_named_cells(row, columns) for row in rows)
+
+    def named(row: list[Any] | BadRow) -> Row:
+        if isinstance(row, BadRow):
+            return row
+        if any(cell is not None for cell in row[len(columns) :]):
+            return BadRow(
+                f"it has {len(row)} cells, but the first row names {len(columns)} columns"
+            )
+        return dict(zip(columns, chain(row, repeat(None)), strict=False))
+
+    return columns, map(named, rows)
 
 
 def _book_rows(path: Path, sheet: Any) -> Iterator[list[Any] | BadRow]:
-    """Yield the cells of each row; blank rows at the beginning and the end are left out."""
+    """Yield the cells of each row; blank rows at the beginning and the end are left out.
+
+    Text has no guard against formulas, and times are text.
+    """
     n_blank, begun, most = 0, False, MAX_ROW_BYTES.value
-    with _readable_book(path):
+    with readable(path, *_OF_BOOKS):
         for cells in sheet.iter_rows(values_only=True):
             if all(cell is None for cell in cells):
                 n_blank += begun
@@ -542,29 +546,11 @@ def _book_rows(path: Path, sheet: Any) -> Iterator[list[Any] | BadRow]:
             n_blank, begun = 0, True
             if sum(len(cell) for cell in cells if isinstance(cell, str)) > most:
                 yield BadRow(f"its text is too long; {MAX_ROW_BYTES.in_words}")
-            else:
-                yield list(cells)
-
-
-def _named_cells(row: list[Any] | BadRow, columns: list[str]) -> Row:
-    if isinstance(row, BadRow):
-        return row
-    if any(cell is not None for cell in row[len(columns) :]):
-        return BadRow(f"it has {len(row)} cells, but the first row names {len(columns)} columns")
-    cells = chain(map(_plain_cell, row), repeat(None))
-    return dict(zip(columns, cells, strict=False))
-
-
-def _plain_cell(cell: Any) -> Any:
-    """Return text without a guard against formulas, and times as text."""
-    if isinstance(cell, str):
-        return unguarded(cell)
-    return cell if isinstance(cell, int | float | None) else str(cell)
-
-
-def _readable_book(path: Path) -> AbstractContextManager[None]:
-    # openpyxl passes on whatever its parsers raise.
-    return readable(path, "; save it again", (Exception,))
+                continue
+            texts = (unguarded(cell) if isinstance(cell, str) else cell for cell in cells)
+            yield [
+                cell if isinstance(cell, str | int | float | None) else str(cell) for cell in texts
+            ]
 
 
 @contextmanager
