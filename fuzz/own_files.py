@@ -1,4 +1,4 @@
-"""Files that fdgnn writes for itself: work directories, caches, searches, runs.
+"""Files that fdgnn writes for itself: work directories, searches, runs.
 
 They stay on one machine, so they are not malicious; but disks fail, and copies are truncated.
 Damage is an error, or the file counts as absent; it never changes the content.
@@ -20,7 +20,6 @@ import numpy as np
 
 from fdgnn import read_graphs
 from fdgnn.checkpoints import Checkpoints
-from fdgnn.datasets.home import cached
 from fdgnn.evaluation.run import RunDirectory, read_evaluations
 from fdgnn.exceptions import FDGNNError, StudyError
 from fdgnn.scale import chunks
@@ -66,31 +65,12 @@ def _read_chunk() -> Any:
     return chunk.graphs(), chunk.load("signatures".__eq__)
 
 
-def _load_cached(parse: Callable[[], Any]) -> Any:
-    os.environ["FDGNN_CACHE"] = str(Path.cwd() / "cache")
-    return cached([], "fuzz", parse, name="case")
-
-
-class _NotCachedError(Exception):
-    """The file is not in the cache."""
-
-
-def _parse_again() -> Any:
-    raise _NotCachedError
-
-
-def _dataset() -> Any:
-    table = read_graphs("rows.csv", target="y")
-    return table.graphs, np.arange(3)
-
-
 def _store() -> Checkpoints:
     return Checkpoints(Path("search"), "fuzz")
 
 
 ARRAY_FILES: dict[str, Kept] = {
     "chunk": Kept(_chunk, _read_chunk),
-    "cache": Kept(lambda: (_rows(), _load_cached(_dataset)), lambda: _load_cached(_parse_again)),
     "search": Kept(
         lambda: _store().save("a", {"x": np.arange(5.0), "y": np.eye(2)}),
         lambda: _store().load("a"),
@@ -129,7 +109,7 @@ class _ArrayFile:
         path.write_bytes(case)
         try:
             found = ARRAY_FILES[self.name].read()
-        except (StudyError, _NotCachedError):
+        except StudyError:
             return
         if found is not None:
             assert _leaves(found) == content

@@ -1,36 +1,21 @@
-"""Sources of datasets: the data home, GraKeL's copy, the official site, and the cache.
-
-A damaged cache, or one that cannot be written, is never an error.
-"""
+"""Sources of datasets: the data home, GraKeL's copy, the official site; and the user's cache."""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import importlib.util
 import os
-import time
 import warnings
 import zipfile
-from collections.abc import Callable, Iterable
-from dataclasses import fields
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 from urllib.parse import urlsplit
 
-import numpy as np
-
-from fdgnn.arrays import Ints, padded, read_arrays
 from fdgnn.exceptions import DatasetNotFoundError, DownloadError, FDGNNWarning, frames_of_libraries
 from fdgnn.extras import install_advice
 from fdgnn.files import expanduser, write_aside
-from fdgnn.graphs import GraphBatch, InputSchema
 from fdgnn.limits import MAX_DOWNLOAD_BYTES
-from fdgnn.records import decode, encode
 from fdgnn.texts import suggestion
-
-if TYPE_CHECKING:
-    from fdgnn.datasets.files import TextFile
 
 NOWHERE = Path(os.devnull) / "fdgnn"  # holds nothing, and nothing can be written there
 _warned: set[tuple[str, Path]] = set()  # what cannot be kept, and where: one warning each
@@ -210,56 +195,3 @@ class _Limited:
 
     def flush(self) -> None:
         """Do nothing: closing the file flushes it."""
-
-
-ABANDONED_AFTER = 3600.0  # seconds; no process takes that long to write one file
-FORMAT = 6  # raise this number whenever parsing the same files gives another result
-
-Dataset = tuple[GraphBatch, Ints]
-
-
-def cached(
-    files: Iterable[TextFile], variant: str, parse: Callable[[], Dataset], *, name: str
-) -> Dataset:
-    """Return what `parse` returns, from the cache if these very files were parsed before."""
-    stamps = [f"format {FORMAT}", variant, *sorted(file.stamp for file in files)]
-    key = hashlib.sha256("\n".join(stamps).encode()).hexdigest()
-    path = cache_home() / f"{name}-{key[:20]}.npz"
-    found = _load(path, key)
-    if found is not None:
-        return found
-    parsed = parse()
-    _store(path, key, parsed)
-    return parsed
-
-
-def _load(path: Path, key: str) -> Dataset | None:
-    try:
-        arrays = read_arrays(path)
-        if arrays.pop("header").tolist() != [key, *sorted(arrays)]:
-            return None
-        y, schema = arrays.pop("y"), decode(arrays.pop("schema").item(), InputSchema)
-        fields: dict[str, Any] = {
-            name: array.item() if array.ndim == 0 else array for name, array in arrays.items()
-        }
-        return GraphBatch(**fields, schema=schema), y
-    except (ValueError, KeyError, TypeError):  # damaged, or not one of ours
-        return None
-
-
-def _store(path: Path, key: str, parsed: Dataset) -> None:
-    graphs, y = parsed
-    arrays = {field.name: getattr(graphs, field.name) for field in fields(graphs)}
-    arrays |= {"y": y, "schema": np.array(encode(graphs.schema))}
-    arrays |= {n: padded(a) for n, a in arrays.items() if isinstance(a, np.ndarray)}
-    arrays = {name: array for name, array in arrays.items() if array is not None}
-    try:
-        with write_aside(path) as file:
-            np.savez(file, header=np.array([key, *sorted(arrays)]), **arrays)
-        # Unfinished files of processes that were killed; another process may remove them as well.
-        for part in path.parent.glob(".*.part"):
-            with contextlib.suppress(OSError):
-                if time.time() - part.stat().st_mtime > ABANDONED_AFTER:
-                    part.unlink()
-    except OSError as error:
-        warn_not_cached("parsed datasets", "they will be parsed", path.parent, error)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any, cast
 
@@ -23,15 +23,19 @@ import numpy as np
 import numpy.typing as npt
 
 from fdgnn.arrays import Array, Floats, Ints, offsets_of
+from fdgnn.checkpoints import Checkpoints
 from fdgnn.datasets.files import Expansion, TextFile, open_dataset
-from fdgnn.datasets.home import Dataset, cached, find
+from fdgnn.datasets.home import cache_home, find, warn_not_cached
 from fdgnn.datasets.home import data_home as home_of
 from fdgnn.exceptions import DatasetFormatError, GraphError, warn_unused
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.checks import column_at, joined_labels, name_and_place
 from fdgnn.graphs.raw import with_label_columns
+from fdgnn.records import decode, encode
 from fdgnn.schema import EdgeUse, InputSchema, ReadOptions, Vertex, VertexChoice, check_no_molecules
 
+FORMAT = 7  # raise this number whenever parsing the same files gives another result
+Dataset = tuple[GraphBatch, Ints]
 _OF_VERTICES = {"node_labels", "node_attributes"}
 
 
@@ -118,11 +122,33 @@ def load_tu(
     variant = f"vertices {options.vertex}, arcs {options.edge_labels}"
     variant += f", {chosen}" * bool(chosen)
     with open_dataset(path) as files:
-        found = cached(
-            files.values(), variant, lambda: parse_tu(files, options), name=path.stem[:40]
-        )
+        # A damaged cache, or one that cannot be written, is never an error.
+        stamps = sorted(file.stamp for file in files.values())
+        store = Checkpoints(cache_home(), "TU dataset", FORMAT, variant, stamps)
+        found = _cached(store)
+        if found is None:
+            found = parse_tu(files, options)
+            graphs, y = found
+            arrays = {each.name: getattr(graphs, each.name) for each in fields(graphs)}
+            arrays |= {"y": y, "schema": np.array(encode(graphs.schema))}
+            try:
+                store.save("graphs", {n: array for n, array in arrays.items() if array is not None})
+            except OSError as error:
+                warn_not_cached("parsed datasets", "they will be parsed", cache_home(), error)
         warn_unused(str(name), _unused(files, options, found[0]))
         return found
+
+
+def _cached(store: Checkpoints) -> Dataset | None:
+    """Return the parsed dataset that is kept in the cache, if it is not damaged."""
+    if (arrays := store.load("graphs")) is None:
+        return None
+    try:
+        y, schema = arrays.pop("y"), decode(arrays.pop("schema").item(), InputSchema)
+        facts = {name: array if array.ndim else array.item() for name, array in arrays.items()}
+        return GraphBatch(**cast(Any, facts), schema=schema), y
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def _unused(
