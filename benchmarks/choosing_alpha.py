@@ -25,9 +25,9 @@ from fdgnn.datasets import load_tu
 from fdgnn.encoders import WLCounts
 from fdgnn.fitting import FitTask
 from fdgnn.linear import KernelRidge, Ridge
-from fdgnn.linear.exact import fit_exactly
-from fdgnn.linear.path import CLASS_ALPHAS
+from fdgnn.linear.closed_form import fit_exactly
 from fdgnn.linear.products import row_products
+from fdgnn.linear.ridge import CLASS_ALPHAS
 from fdgnn.metrics import accuracy
 from fdgnn.targets import read_targets
 from fdgnn.threads import one_blas_thread

@@ -45,7 +45,7 @@ import numpy as np
 import psutil
 
 from benchmarks.predict_many import moses, parsing_seconds
-from fdgnn.linear.path import MANY
+from fdgnn.linear.ridge import MANY
 
 RESULT = Path(__file__).parent.parent / "results" / "scale.json"
 SIZES, BESIDE, N_TEST = (10_000, 30_000, 100_000, 300_000), 50_000, 100_000

@@ -33,7 +33,7 @@ from fdgnn import (
 from fdgnn.datasets import make_cycles, make_motif_graphs, make_random_graphs
 from fdgnn.exceptions import GraphError, MissingDependencyError, OutOfDomainWarning
 from fdgnn.explanations import Explanation
-from fdgnn.linear import KernelReadout, KernelRidge, Ridge, kernel_ridge
+from fdgnn.linear import KernelReadout, KernelRidge, Ridge, readouts
 
 SMALL = {"n_layers": 2, "n_units": 20, "effective_spectral_radius": 0.5, "random_state": 0}
 TRAINING = make_random_graphs(80, random_state=0)
@@ -239,7 +239,7 @@ def test_the_mean_gradient_of_a_kernel_readout_is_the_integral_along_the_way(spa
     X[3] = 0.0  # an empty graph, as it were
     dual, intercept = rng.normal(size=(30, 2)), np.zeros(2)
     readout = KernelReadout(sp.csr_array(E), dual, intercept, np.array([0.07]))
-    monkeypatch.setattr(kernel_ridge, "_NUMBERS", 60)  # two rows at once
+    monkeypatch.setattr(readouts, "_NUMBERS", 60)  # two rows at once
     nodes, weights = np.polynomial.legendre.leggauss(40)
     expected = np.zeros_like(X)
     for g, x in enumerate(X):

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from fdgnn import limits
 from fdgnn.exceptions import ConvergenceWarning
-from fdgnn.linear import KernelRidge, Ridge, krylov, path
+from fdgnn.linear import KernelRidge, Ridge, krylov, ridge
 from fdgnn.linear.krylov import PREDICTION_TOLERANCE, READOUT_TOLERANCE, SEARCH_TOLERANCE
 from fdgnn.linear.products import SymmetricMatrix, product_panels
 
@@ -19,7 +19,7 @@ ROUNDING = 1e-6  # of float64 and of the test's own solutions
 @pytest.fixture(autouse=True)
 def _iterate(monkeypatch):
     """Solve few samples as many are."""
-    monkeypatch.setattr(path, "FEW_SAMPLES", 0)
+    monkeypatch.setattr(ridge, "FEW_SAMPLES", 0)
 
 
 def problem(n=90, P=140, q=3, seed=0):

@@ -34,7 +34,7 @@ from fdgnn.encoders import GraphKind
 from fdgnn.exceptions import FDGNNWarning, GraphError, UnknownLabelWarning
 from fdgnn.fitting import BaseModel, FitTask, fit_model
 from fdgnn.graphs.smiles import descriptor_names
-from fdgnn.linear.kernel_ridge import DESCRIPTOR_WEIGHTS
+from fdgnn.linear.ridge import DESCRIPTOR_WEIGHTS
 from fdgnn.metrics import squared_error
 from fdgnn.seeds import seed_sequence
 from fdgnn.targets import read_targets

@@ -16,7 +16,7 @@ from fdgnn.arrays import spread
 from fdgnn.exceptions import ConvergenceWarning
 from fdgnn.folds import TRAIN
 from fdgnn.linear import Chunks, KernelRidge, Ridge, passes
-from fdgnn.linear.exact import fit_dual, held_out_exactly
+from fdgnn.linear.closed_form import fit_dual, held_out_exactly
 from fdgnn.linear.products import row_products
 from fdgnn.scale.chunks import sparse_rows
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.linear_model import Ridge
 
 import reference
-from fdgnn.linear.gram import (
+from fdgnn.linear.closed_form import (
     _by_block_formula,
     _by_gram_matrices,
     fit_ridge,

@@ -34,7 +34,7 @@ from fdgnn.context import Context
 from fdgnn.datasets import make_cycles, make_motif_graphs
 from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError, GraphError, StudyError
 from fdgnn.folds import N_FOLDS, TRAIN, choice_folds, salt_of, signature_folds
-from fdgnn.linear.path import LARGE_ALPHAS, MANY
+from fdgnn.linear.ridge import LARGE_ALPHAS, MANY
 from fdgnn.scale import chunks
 from fdgnn.scale.shards import ShardRequest, find_shards, is_many, rows_about
 from fdgnn.scale.training import (
@@ -63,7 +63,7 @@ def _small(monkeypatch):
 
 def take_for_many(monkeypatch, many):
     """Take so many graphs for very many, of which one fold is held out."""
-    for module in ("linear.path", "scale.training"):
+    for module in ("linear.ridge", "scale.training"):
         monkeypatch.setattr(f"fdgnn.{module}.MANY", many)
 
 

@@ -1,11 +1,10 @@
 """Ridge regression and RBF kernel ridge regression: the only place that solves systems."""
 
-from fdgnn.linear.gram import Moments
-from fdgnn.linear.kernel_ridge import KernelReadout, KernelRidge
+from fdgnn.linear.closed_form import Moments
 from fdgnn.linear.krylov import Score
 from fdgnn.linear.passes import Chunks
-from fdgnn.linear.path import RidgePath, fits_in_memory
-from fdgnn.linear.ridge import LinearReadout, Ridge, SparseReadout
+from fdgnn.linear.readouts import KernelReadout, LinearReadout, SparseReadout
+from fdgnn.linear.ridge import KernelRidge, Ridge, RidgePath, fits_in_memory
 
 __all__ = [
     "Chunks",

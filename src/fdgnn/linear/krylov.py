@@ -46,10 +46,10 @@ again with products in double precision.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -83,21 +83,6 @@ class Products(Protocol):
 
     def times(self, U: Floats) -> Floats:
         """Return U K (c, n) for vectors U (c, n)."""
-
-
-class Problems(NamedTuple):
-    """Regressions that are solved side by side.
-
-    Attributes
-    ----------
-    roots : (c, n) float64
-        Square roots of the weights, 0 for samples that train nothing.
-    targets : (c, n) float64
-        Any number where the root is 0.
-    """
-
-    roots: Floats
-    targets: Floats
 
 
 class Shifts:
@@ -223,7 +208,10 @@ class DualSystems:
     Parameters
     ----------
     products : Products
-    problems : Problems
+    roots : (c, n) float64
+        Square roots of the weights, 0 for samples that train nothing.
+    targets : (c, n) float64
+        Any number where the root is 0.
     wanted : (m,) int, optional
         Flat places in (c, n) at which K V Q is kept.
     n_kept : int
@@ -231,12 +219,17 @@ class DualSystems:
     """
 
     def __init__(
-        self, products: Products, problems: Problems, n_kept: int, wanted: Ints | None = None
+        self,
+        products: Products,
+        roots: Floats,
+        targets: Floats,
+        n_kept: int,
+        wanted: Ints | None = None,
     ) -> None:
         self.products, self.wanted = products, wanted
         self._n_kept, self._kept = n_kept, list[Floats]()  # (n_kept, n) each
-        self.roots = problems.roots
-        total, self.level, start = centered_targets(problems)
+        self.roots = roots
+        total, self.level, start = centered_targets(roots, targets)
         self._safe = np.where(total > 0, total, 1.0)
         self.levels: list[Floats] = []  # weighted means of K V q
         self.outputs: list[Floats] = []  # K V q at the wanted places
@@ -297,21 +290,17 @@ class DualSystems:
         """Forget all systems but the first, whose bases are kept, and all outputs."""
         own = slice(self._n_kept)
         self.wanted, self.outputs = None, []
-        self.roots, self.level, self._safe = (
-            self.roots[own].copy(),
-            self.level[own],
-            self._safe[own],
-        )
+        self.roots = self.roots[own].copy()
+        self.level, self._safe = self.level[own], self._safe[own]
         self.levels = [each[own] for each in self.levels]
         self.lanczos.keep_first(self._n_kept)
 
 
-def centered_targets(problems: Problems) -> tuple[Floats, Floats, Floats]:
+def centered_targets(roots: Floats, targets: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the sums of weights (c,), the weighted mean targets (c,), and P V y (c, n).
 
     P V y is zero where targets are constant but for rounding.
     """
-    roots, targets = problems
     weights = roots**2
     total = weights.sum(axis=1)
     safe = np.where(total > 0, total, 1.0)
@@ -350,15 +339,16 @@ def regressions_of(Y: Floats, folds: Ints) -> list[Regression]:
     return found
 
 
-def problems_of(regressions: Sequence[Regression], Y: Floats, weights: Floats | None) -> Problems:
-    """Return the weights and targets of regressions."""
+def problems_of(
+    regressions: Sequence[Regression], Y: Floats, weights: Floats | None
+) -> tuple[Floats, Floats]:
+    """Return square roots of the weights (c, n), and the targets (c, n) of regressions."""
     roots = np.array([each.train for each in regressions], dtype=np.float64)
     if weights is not None:
         root = np.sqrt(weights)
         for system, each in zip(roots, regressions, strict=True):
             system *= root if root.ndim == 1 else root[:, each.output]
-    targets = np.nan_to_num(Y.T)[[each.output for each in regressions]]
-    return Problems(roots, targets)
+    return roots, np.nan_to_num(Y.T)[[each.output for each in regressions]]
 
 
 @dataclass(eq=False)
@@ -461,26 +451,72 @@ def _most_systems(n: int) -> int:
 class KrylovSolver:
     """Out-of-fold predictions and readouts of one training set.
 
+    Systems are solved in single precision, and in double precision where that does not suffice.
+
     Parameters
     ----------
-    products : Products
+    products : function of a bool
+        Returns the `Products` in single or double precision.
     Y : (n, q)
         NaN where a target is unknown.
     weights : (n,) or (n, q), optional
     """
 
-    def __init__(self, products: Products, Y: Floats, weights: Floats | None) -> None:
-        self.products, self.Y, self.weights = products, Y, weights
+    def __init__(
+        self, products: Callable[[bool], Products], Y: Floats, weights: Floats | None
+    ) -> None:
+        self._products, self.Y, self.weights = products, Y, weights
+        self.products: Products | None = None
         self._whole: DualSystems | None = None
 
-    def predict(self, search: PathSearch) -> None:
-        """Go on with a search; single precision ends at the first alpha that it does not solve."""
-        some, double = search.regressions, self.products.rounding == 0
+    def predict(self, alphas: Floats, folds: Ints, score: Score | None) -> tuple[Floats, Ints]:
+        """Return out-of-fold predictions (n_rows, a, n, q), and the alphas that are not solved."""
+        found = np.full((len(folds), len(alphas), *self.Y.shape), np.nan)
+        if found.size == 0:
+            return found, np.empty(0, dtype=np.int64)
+        order = np.argsort(-alphas, kind="stable")
+        searches = path_searches(self.Y, alphas[order], folds, score)
+        for products in self._precisions():
+            for search in searches:
+                self._continue(search, products)
+            if all(search.finished for search in searches):
+                break
+        for search in searches:
+            found[search.rows[:, None], order] = search.predictions
+        unsolved = np.concatenate([each.unsolved for each in searches]).astype(np.int64)
+        return found, order[np.unique(unsolved)]
+
+    def fit(self, alphas: Floats) -> tuple[Floats, Floats, Mask]:
+        """Return a (n, q), b (q,) and which outputs are solved, for the alphas (q,) of outputs."""
+        for products in self._precisions():
+            if self._whole is None:
+                everything = regressions_of(self.Y, np.empty((0, len(self.Y)), dtype=np.int64))
+                problems = problems_of(everything, self.Y, self.weights)
+                self._whole = DualSystems(products, *problems, len(everything))
+            coefficients, solved = self._whole.run(alphas[:, None], READOUT_TOLERANCE, MOST_STEPS)
+            if solved.all():
+                break
+        assert self._whole is not None
+        dual, mean = self._whole.solution(coefficients[:, :, 0])
+        return dual.T, self._whole.level - mean, solved[:, 0]
+
+    def _precisions(self) -> Iterator[Products]:
+        """Yield the products, and then those in double precision if they are not."""
+        if self.products is None:
+            self.products = self._products(False)
+        yield self.products
+        if self.products.rounding > 0:
+            self.products = self._whole = None  # one matrix at a time
+            self.products = self._products(True)
+            yield self.products
+
+    def _continue(self, search: PathSearch, products: Products) -> None:
+        """Continue a search; single precision ends at the first alpha that it does not solve."""
+        some, double = search.regressions, products.rounding == 0
         n_kept = self.Y.shape[1] if some[0].row < 0 and self._whole is None else 0
         wanted = np.flatnonzero(np.array([each.test for each in some]))
-        systems = DualSystems(
-            self.products, problems_of(some, self.Y, self.weights), n_kept, wanted
-        )
+        problems = problems_of(some, self.Y, self.weights)
+        systems = DualSystems(products, *problems, n_kept, wanted)
         column, sample = np.divmod(wanted, len(self.Y))
         row = np.array([each.row for each in some])[column]
         output = np.array([each.output for each in some])[column]
@@ -509,16 +545,6 @@ class KrylovSolver:
         if n_kept:
             systems.keep_first()
             self._whole = systems
-
-    def fit(self, alphas: Floats) -> tuple[Floats, Floats, Mask]:
-        """Return a (n, q), b (q,) and which outputs are solved, for the alphas (q,) of outputs."""
-        if self._whole is None:
-            everything = regressions_of(self.Y, np.empty((0, len(self.Y)), dtype=np.int64))
-            problems = problems_of(everything, self.Y, self.weights)
-            self._whole = DualSystems(self.products, problems, len(everything))
-        coefficients, solved = self._whole.run(alphas[:, None], READOUT_TOLERANCE, MOST_STEPS)
-        dual, mean = self._whole.solution(coefficients[:, :, 0])
-        return dual.T, self._whole.level - mean, solved[:, 0]
 
 
 def warn_unsolved(

@@ -14,7 +14,7 @@ fitted values ``M c`` are off by at most ``TOLERANCE |T|``: r moves them by at m
 ``|r| / (2 alpha^1/2)``, as ``r^T S^-1 (S - alpha I) S^-1 r <= |r|^2 / (4 alpha)`` for the matrix S
 of the system.
 
-**Dense features.** The moments of each fold add over chunks (`fdgnn.linear.gram.Moments`).
+**Dense features.** The moments of each fold add over chunks (`fdgnn.linear.closed_form.Moments`).
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ import scipy.sparse as sp
 
 from fdgnn.arrays import ROUNDING, Array, Floats, Ints
 from fdgnn.folds import TRAIN, trained_on
-from fdgnn.linear.exact import target_groups
-from fdgnn.linear.gram import Moments
+from fdgnn.linear.closed_form import Moments, target_groups
 from fdgnn.linear.krylov import (
     Lanczos,
     Regression,
@@ -127,35 +126,26 @@ def _add_columns(sums: Sums, X: Any) -> None:
     sums[1][:] += (values**2).sum(axis=0)
 
 
-class PassSolver(ABC):
+@dataclass(frozen=True, eq=False)
+class _PassSolver:
     """Out-of-fold predictions and readouts of samples in chunks.
 
-    Parameters
-    ----------
-    X : Chunks
-    Y : (n, q)
-        NaN where a target is unknown.
-    folds : (n_rows, n) int
-        At most one row.
-    weights : (n,) or (n, q), optional
+    `predict` returns out-of-fold predictions (n_rows, a, n, q), NaN for samples without a fold.
+    `fit` returns the coefficients (q, P) and intercepts (q,), for the alphas (q,) of outputs.
     """
 
-    def __init__(self, X: Chunks, Y: Floats, folds: Ints, weights: Floats | None) -> None:
-        assert len(folds) <= 1
-        self.X, self.Y, self.folds, self.weights = X, Y, folds, weights
+    X: Chunks
+    Y: Floats  # (n, q), NaN where a target is unknown
+    folds: Ints  # (n_rows, n), at most one row
+    weights: Floats | None  # (n,) or (n, q)
 
-    @classmethod
-    def of(cls, X: Chunks, Y: Floats, folds: Ints, weights: Floats | None) -> PassSolver:
-        """Return the solver for sparse or for dense features."""
-        return (SparseSolver if X.sparse else DenseSolver)(X, Y, folds, weights)
 
-    @abstractmethod
-    def predict(self, alphas: Floats) -> Floats:
-        """Return out-of-fold predictions (n_rows, a, n, q), NaN for samples without a fold."""
-
-    @abstractmethod
-    def fit(self, alphas: Floats) -> tuple[Floats, Floats]:
-        """Return the coefficients (q, P) and intercepts (q,), for the alphas (q,) of outputs."""
+def pass_solver(
+    X: Chunks, Y: Floats, folds: Ints, weights: Floats | None
+) -> SparseSolver | DenseSolver:
+    """Return the solver for sparse or for dense features."""
+    assert len(folds) <= 1
+    return (SparseSolver if X.sparse else DenseSolver)(X, Y, folds, weights)
 
 
 # ---------------------------------------------------------------------- sparse features
@@ -210,7 +200,7 @@ class _Outputs:
         return [rows[np.flatnonzero(own)] @ c.T + b for own, c, b in each]
 
 
-class SparseSolver(PassSolver):
+class SparseSolver(_PassSolver):
     """Sparse features: Krylov spaces of the columns."""
 
     @cached_property
@@ -249,9 +239,8 @@ class SparseSolver(PassSolver):
                 yield some, *self._solve(some, alphas[start : start + size])
 
     def _solve(self, regressions: Sequence[Regression], alphas: Floats) -> tuple[Floats, Floats]:
-        problems = problems_of(regressions, self.Y, self.weights)
-        total, level, centered = centered_targets(problems)
-        roots = problems.roots
+        roots, targets = problems_of(regressions, self.Y, self.weights)
+        total, level, centered = centered_targets(roots, targets)
         w, places, n_used = (roots**2).T, self._columns.places, len(self._columns.used)
         both = np.hstack([w, (roots * centered).T])
         (sums,) = self.X.total(self._columns.add_transposed, [(n_used, both.shape[1])], both)
@@ -332,7 +321,7 @@ class _DenseOutputs:
         return found
 
 
-class DenseSolver(PassSolver):
+class DenseSolver(_PassSolver):
     """Dense features: their moments."""
 
     @cached_property

@@ -108,7 +108,7 @@ class SparseProducts:
 
     rounding = 0.0
 
-    def __init__(self, X: sp.csr_array) -> None:
+    def __init__(self, X: sp.csr_array, double: bool = True) -> None:
         used = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]))
         self._rows = X[:, used].astype(np.float64).tocsr()
         self._columns = self._rows.T.tocsr()

@@ -1,119 +1,109 @@
-"""The linear readout, by ridge regression in closed form, on dense or sparse features."""
+"""`Ridge` and `KernelRidge`: all folds and regularization strengths of one training set at once."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
+from fdgnn import limits
 from fdgnn.arrays import Features, Floats, Ints, spread
-from fdgnn.linear.exact import TargetGroup, fit_dual, target_groups
-from fdgnn.linear.gram import fit_ridge, held_out_predictions
-from fdgnn.linear.krylov import Products, Score
-from fdgnn.linear.passes import Chunks, PassSolver
-from fdgnn.linear.path import RidgePath, grid_of, solve_by_products
-from fdgnn.linear.products import SparseProducts, row_products
-from fdgnn.parameters import NumberOr, OneOf, check_parameters
+from fdgnn.linear.closed_form import (
+    fit_dual,
+    fit_exactly,
+    fit_ridge,
+    held_out_exactly,
+    held_out_predictions,
+    target_groups,
+)
+from fdgnn.linear.krylov import KrylovSolver, Products, Score, warn_unsolved
+from fdgnn.linear.passes import Chunks, pass_solver
+from fdgnn.linear.products import SparseProducts, SymmetricMatrix, row_products, symmetric
+from fdgnn.linear.readouts import (
+    KernelReadout,
+    LinearReadout,
+    column_groups,
+    kernel_panels,
+    part_of,
+)
+from fdgnn.parameters import Number, NumberOr, OneOf, Rule, check_parameters
 from fdgnn.threads import one_blas_thread
-
-
-class LinearReadout(NamedTuple):
-    """``y = W_Y x + b`` on any features, dense or sparse."""
-
-    coef: Floats  # W_Y (q, P)
-    intercept: Floats  # b (q,)
-
-    def outputs(self, X: Features) -> Floats:
-        """Compute the outputs (n, q) of features (n, P)."""
-        return np.asarray(X @ self.coef.T) + self.intercept
-
-    def base_outputs(self) -> Floats:
-        """Return the outputs (q,) of the empty graph, whose features are zero."""
-        return self.intercept
-
-    def directions(self, X: Features, signs: Floats) -> Floats:
-        """Return weights (m, P) of the m combinations ``signs`` (m, q) of outputs; X is unused."""
-        return np.asarray(signs @ self.coef)
-
-    def lowered(self, by: float | Floats) -> LinearReadout:
-        """Return the same readout with all outputs lower by a number, or each by its own."""
-        return self._replace(intercept=self.intercept - by)
-
-    def only(self, outputs: slice) -> LinearReadout:
-        """Return the readout of some outputs."""
-        return LinearReadout(self.coef[outputs], self.intercept[outputs])
-
-    def sparse(self) -> SparseReadout:
-        """Return the same readout without the columns whose weights are all zero."""
-        columns = np.flatnonzero(self.coef.any(axis=0)).astype(np.int32)
-        values = np.ascontiguousarray(self.coef[:, columns])
-        return SparseReadout(columns, values, self.intercept, self.coef.shape[1])
-
-
-_SEARCHES = 20  # a table of all columns is made while one in so many of them is searched for
-
-
-class SparseReadout(NamedTuple):
-    """A linear readout with only the columns whose weights are not all zero.
-
-    Hashed colors have 2^18 columns or more, of which few occur. A model that was loaded from a
-    file has such readouts; their outputs are those of the `LinearReadout`, bit by bit.
-    """
-
-    columns: npt.NDArray[np.int32]  # (m,) ascending
-    values: Floats  # (q, m), the weights of these columns
-    intercept: Floats  # b (q,)
-    n_features: int  # P
-
-    @property
-    def coef(self) -> Floats:
-        """W_Y (q, P), computed at each access."""
-        coef = np.zeros((len(self.values), self.n_features))
-        coef[:, self.columns] = self.values
-        return coef
-
-    def outputs(self, X: Features) -> Floats:
-        """Compute the outputs (n, q) of features (n, P)."""
-        if X.shape[1] != self.n_features:
-            raise ValueError(f"there are {X.shape[1]} features, not {self.n_features}")
-        if not sp.issparse(X):
-            return np.asarray(X @ self.coef.T) + self.intercept
-        if len(self.columns) == 0:
-            return np.zeros((X.shape[0], len(self.intercept))) + self.intercept
-        if X.nnz > self.n_features / _SEARCHES:
-            return np.asarray(X @ self.coef.T) + self.intercept
-        place = np.minimum(np.searchsorted(self.columns, X.indices), len(self.columns) - 1)
-        known = self.columns[place] == X.indices
-        parts = X.data * known, place.astype(X.indices.dtype), X.indptr
-        own = sp.csr_array(parts, shape=(X.shape[0], len(self.columns)))
-        return np.asarray(own @ self.values.T) + self.intercept
-
-    def lowered(self, by: float | Floats) -> SparseReadout:
-        """Return the same readout with all outputs lower by a number, or each by its own."""
-        return self._replace(intercept=self.intercept - by)
-
-    def only(self, outputs: slice) -> SparseReadout:
-        """Return the readout of some outputs."""
-        return self._replace(values=self.values[outputs], intercept=self.intercept[outputs])
-
-    def base_outputs(self) -> Floats:
-        """Return the outputs (q,) of the empty graph, whose features are zero."""
-        return self.intercept
-
-    def directions(self, X: Features, signs: Floats) -> Floats:
-        """Return weights (m, P) of the m combinations ``signs`` (m, q) of outputs; X is unused."""
-        return np.asarray(signs @ self.coef)
-
 
 #: The grid of the paper, for features whose size the reservoir fixes.
 PAPER_ALPHAS = tuple(10.0**k for k in range(-8, 4))
+#: Regularization strengths that are tried where they count in units of the features' own size:
+#: for classes, and for real targets, which carry less noise; and on many graphs.
+CLASS_ALPHAS: tuple[float, ...] = (1e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0, 3.0, 10.0)
+NUMBER_ALPHAS: tuple[float, ...] = (1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 1e-1, 1.0)
+LARGE_ALPHAS: tuple[float, ...] = (3e-2, 1e-1, 3e-1, 1.0, 3.0, 10.0, 30.0)
+MANY = 50_000  # samples, of which one fold alone is held out, and larger alphas are tried
+_SOME_SAMPLES = 5_000  # from which alphas for targets without noise take too many steps
+_LEAST_ALPHA = 1e-3  # of so many
+FEW_SAMPLES = 1_000  # up to which all alphas are tried, and a few regressions are solved exactly
+_FACTORS = 12  # of so many samples, which take no more time than Krylov spaces
+#: Weights of the kernel of features of whole graphs to choose from.
+DESCRIPTOR_WEIGHTS = (0.25, 0.5, 0.75)
 
 
-class Ridge(BaseEstimator):  # type: ignore[misc]
+class RidgePath:
+    """Fitted ridge regressions of all folds and regularization strengths.
+
+    Attributes
+    ----------
+    predictions : (n_rows, n_alphas, n, q) float64
+        Out-of-fold predictions, NaN where the target is missing.
+    alphas : (n_alphas,) float64
+        In units of `unit`.
+    """
+
+    def __init__(
+        self, predictions: Floats, alphas: Floats, unit: float, fit: Callable[[Floats], Any]
+    ) -> None:
+        self.predictions = predictions
+        self.alphas = alphas
+        self._unit, self._fit = unit, fit
+
+    def readout(self, alpha: float | Floats) -> Any:
+        """Return the readout fitted to all samples with a known target.
+
+        Parameters
+        ----------
+        alpha : float or (q,) array
+            Regularization strength, or one for each output; it need not be on the path.
+        """
+        each = np.asarray(alpha, dtype=np.float64) * self._unit
+        with one_blas_thread():
+            return self._fit(np.broadcast_to(each, self.predictions.shape[-1:]))
+
+
+class _RidgeRegression(BaseEstimator):  # type: ignore[misc]
+    """Base class of both kinds of ridge regression: alpha, or the grid to choose it from."""
+
+    alpha: str | float
+
+    def variants(self, starts: Sequence[int]) -> Sequence[_RidgeRegression]:
+        """Return the readouts to choose from, for groups of features; by default, this one."""
+        return [self]
+
+    def grid(self, n_graphs: int, classify: bool) -> tuple[float, ...]:
+        """Return the regularization strengths to choose from."""
+        if self.alpha != "cv":
+            return (float(self.alpha),)
+        if n_graphs > MANY:  # small ones take too many steps
+            return tuple((n_graphs / MANY) ** 0.5 * alpha for alpha in LARGE_ALPHAS[1:])
+        if not fits_in_memory(n_graphs):
+            return LARGE_ALPHAS
+        if classify:  # labels of many graphs have so much noise that the two smallest never win
+            return CLASS_ALPHAS[2 if n_graphs > FEW_SAMPLES else 0 :]
+        few = n_graphs <= _SOME_SAMPLES
+        return tuple(alpha for alpha in NUMBER_ALPHAS if few or alpha >= _LEAST_ALPHA)
+
+
+class Ridge(_RidgeRegression):
     """Ridge regression with an intercept that is not regularized.
 
     Parameters
@@ -137,11 +127,7 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
         """Return the regularization strengths to choose from."""
         if self.alpha == "cv" and not self.normalize:
             return PAPER_ALPHAS
-        return grid_of(self.alpha, n_graphs, classify)
-
-    def variants(self, starts: Sequence[int]) -> list[Ridge]:
-        """Return a list of this readout alone; it does not use groups of features."""
-        return [self]
+        return super().grid(n_graphs, classify)
 
     def solve(
         self,
@@ -179,69 +165,40 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
         RidgePath
             Its readouts are `LinearReadout`.
         """
-        each = np.asarray(alphas, dtype=np.float64)
+        each, unit = np.asarray(alphas, dtype=np.float64), 1.0
+        if self.normalize:  # if all rows are alike, any will do
+            unit = (X.spread if isinstance(X, Chunks) else spread(X)) or 1.0
         if isinstance(X, Chunks):
-            unit = (X.spread or 1.0) if self.normalize else 1.0
-            solver = PassSolver.of(X, Y, folds, weights)
-            return RidgePath(
-                solver.predict(each * unit),
-                each,
-                lambda a: LinearReadout(*solver.fit(a * unit)),
-                Y.shape[1],
-            )
-        unit = (spread(X) or 1.0) if self.normalize else 1.0  # if all rows are alike, any will do
+            solver = pass_solver(X, Y, folds, weights)
+            predictions = solver.predict(each * unit)
+            return RidgePath(predictions, each, unit, lambda a: LinearReadout(*solver.fit(a)))
         if sp.issparse(X):
-            path = solve_by_products(_SparseRows(X), Y, each * unit, folds, weights, score)
-            return RidgePath(path.predictions, each, lambda a: path.readout(a * unit), Y.shape[1])
-        rows: Any = X
+            rows: Any = X
+
+            def linear(dual: Floats, intercept: Floats) -> LinearReadout:
+                return LinearReadout(np.ascontiguousarray((rows.T @ dual).T), intercept)
+
+            operator, matrix = partial(SparseProducts, rows), partial(row_products, rows)
+            problem = Y, each, unit, folds, weights, score
+            return _solve_by_products(operator, matrix, linear, *problem)
+        dense = np.asarray(X)
+        found = np.full((len(folds), len(each), *Y.shape), np.nan)
         with one_blas_thread():
-            predictions = _dense_predictions(rows, Y, each * unit, folds, weights)
-        return RidgePath(
-            predictions, each, lambda a: _dense_readout(rows, Y, a * unit, weights), Y.shape[1]
-        )
-
-
-class _SparseRows:
-    """Rows of sparse features, whose products with each other are inner products."""
-
-    def __init__(self, X: sp.csr_array) -> None:
-        self._X = X
-
-    def products(self, double: bool) -> Products:
-        """Return the inner products of all pairs as an operator, in double precision."""
-        return SparseProducts(self._X)
-
-    def matrix(self) -> Floats:
-        """Return the inner products of all pairs (n, n)."""
-        return row_products(self._X)
-
-    def readout(self, dual: Floats, intercept: Floats) -> LinearReadout:
-        """Return the readout with coefficients (n, q) of the samples, and intercepts (q,)."""
-        return LinearReadout(np.ascontiguousarray((self._X.T @ dual).T), intercept)
-
-
-# ---------------------------------------------------------------------- dense features
-
-
-def _dense_predictions(
-    X: Floats, Y: Floats, alphas: Floats, folds: Ints, weights: Floats | None
-) -> Floats:
-    """Return out-of-fold predictions (n_rows, a, n, q) by Gram matrices."""
-    found = np.full((len(folds), len(alphas), *Y.shape), np.nan)
-    for group in target_groups(Y, weights):
-        part, targets, own = _dense_part(group, X, Y)
-        rows = np.flatnonzero(group.known)
-        for row, fold in enumerate(folds):
-            predictions = held_out_predictions(part, targets, alphas, fold[rows], own)
-            found[row][:, rows[:, None], group.columns] = predictions
-    return found
+            for group in target_groups(Y, weights):
+                some, targets, own = group.part(Y)
+                known = np.flatnonzero(group.known)
+                for row, fold in enumerate(folds):
+                    part = held_out_predictions(dense[some], targets, each * unit, fold[some], own)
+                    found[row][:, known[:, None], group.columns] = part
+        return RidgePath(found, each, unit, lambda a: _dense_readout(dense, Y, a, weights))
 
 
 def _dense_readout(X: Floats, Y: Floats, alphas: Floats, weights: Floats | None) -> LinearReadout:
     """Return the readout with an alpha (q,) for each output."""
     coef, intercept = np.empty((Y.shape[1], X.shape[1])), np.empty(Y.shape[1])
     for group in target_groups(Y, weights, alphas):
-        part, targets, own = _dense_part(group, X, Y)
+        rows, targets, own = group.part(Y)
+        part = X[rows]
         if own is not None and len(part) <= part.shape[1]:
             dual, level = fit_dual(part @ part.T, targets, group.alpha, own)
             coef[group.columns], intercept[group.columns] = dual.T @ part, level
@@ -251,6 +208,164 @@ def _dense_readout(X: Floats, Y: Floats, alphas: Floats, weights: Floats | None)
     return LinearReadout(coef, intercept)
 
 
-def _dense_part(group: TargetGroup, X: Floats, Y: Floats) -> tuple[Floats, Floats, Floats | None]:
-    part, targets, own = group.part(X, Y)
-    return np.asarray(part), targets, own
+class KernelRidge(_RidgeRegression):
+    """RBF kernel ridge regression with an intercept that is not regularized.
+
+    The kernel is ``exp(-gamma |x - x'|^2 / m)``, where m is the mean squared distance of two
+    training graphs. In a union, features of whole graphs (`MoleculeDescriptors`) have a separate
+    kernel, and the kernel is the weighted mean of both.
+
+    Parameters
+    ----------
+    alpha : "cv" or float, default="cv"
+        Regularization strength; "cv" chooses it by cross-validation.
+    gamma : float, default=1.0
+    descriptor_weight : {0.25, 0.5, 0.75, "cv"}, default=0.5
+        Weight of the kernel of features of whole graphs; the kernel of the other features has the
+        remaining weight. "cv" chooses it by cross-validation, together with alpha.
+    """
+
+    def __init__(
+        self,
+        alpha: str | float = "cv",
+        gamma: float = 1.0,
+        descriptor_weight: str | float = 0.5,
+    ) -> None:
+        self.alpha = alpha
+        self.gamma = gamma
+        self.descriptor_weight = descriptor_weight
+
+    def check_parameters(self) -> None:
+        """Raise ValueError for the first invalid parameter."""
+        rules: dict[str, Rule] = {"alpha": NumberOr(0, "cv"), "gamma": Number(0)}
+        rules["descriptor_weight"] = OneOf((*DESCRIPTOR_WEIGHTS, "cv"))
+        check_parameters(self, rules)
+
+    def variants(self, starts: Sequence[int]) -> Sequence[KernelRidge]:
+        """Return the readouts to choose from, for a number of kernels."""
+        if self.descriptor_weight != "cv":
+            return [self]
+        weights = DESCRIPTOR_WEIGHTS if len(starts) > 1 else (0.5,)
+        return [KernelRidge(self.alpha, self.gamma, weight) for weight in weights]
+
+    def solve(
+        self,
+        X: Features,
+        Y: Floats,
+        alphas: Sequence[float] | Floats,
+        folds: Ints,
+        weights: Floats | None = None,
+        starts: Sequence[int] = (0,),
+        score: Score | None = None,
+    ) -> RidgePath:
+        """Fit all folds and regularization strengths, by the kernels of all pairs of samples.
+
+        Parameters
+        ----------
+        X : (n, P) array or CSR array
+        Y, alphas, folds, weights
+            As in `Ridge.solve`.
+        starts : sequence of int
+            The first column of each group of features with a separate kernel.
+        score : callable, optional
+            A function that returns the scores (m, n_targets) of predictions (m, n, q) in some rows
+            of folds (m,). With it, alphas below a tenth of the best one are not tried on more than
+            a thousand samples; their predictions are NaN.
+
+        Returns
+        -------
+        RidgePath
+            Its readouts are `KernelReadout`.
+        """
+        n = X.shape[0]
+        if not fits_in_memory(n):
+            raise ValueError(
+                f"KernelRidge compares all pairs of training graphs; for {n:,} graphs "
+                f"that takes {_kernel_bytes(n):,} bytes, and "
+                f"{limits.MAX_KERNEL_BYTES.in_words}; choose Ridge, or raise the limit"
+            )
+        weight = 0.5 if isinstance(self.descriptor_weight, str) else self.descriptor_weight
+        shares: tuple[float, ...] = (1.0,) if len(starts) == 1 else (1.0 - weight, weight)
+        # Squared distances of two rows; where rows are all alike, any sharpness will do.
+        means = [2 * spread(part_of(X, own)) for own in column_groups(starts, X.shape[1])]
+        sharpness = np.array([self.gamma / mean if mean else self.gamma for mean in means])
+        groups = sharpness, tuple(starts), shares
+
+        def products(double: bool) -> SymmetricMatrix:
+            level = np.exp(-self.gamma)  # taken away, so that entries are small
+            panels = ((rows, panel - level) for rows, panel in kernel_panels(X, *groups))
+            return SymmetricMatrix(n, panels, np.float64 if double else np.float32)
+
+        def readout(dual: Floats, intercept: Floats) -> KernelReadout:
+            return KernelReadout(sp.csr_array(X), dual, intercept, *groups)
+
+        def matrix() -> Floats:
+            return symmetric(n, kernel_panels(X, *groups))
+
+        problem = Y, np.asarray(alphas, dtype=np.float64), 1.0, folds, weights, score
+        return _solve_by_products(products, matrix, readout, *problem)
+
+
+def _solve_by_products(
+    products: Callable[[bool], Products],
+    matrix: Callable[[], Floats],
+    readout: Callable[[Floats, Floats], Any],
+    Y: Floats,
+    alphas: Floats,
+    unit: float,
+    folds: Ints,
+    weights: Floats | None,
+    score: Score | None,
+) -> RidgePath:
+    """Fit all folds and regularization strengths by the products of all pairs of samples.
+
+    Few samples are solved exactly, and so is what Krylov spaces do not solve, if there is memory
+    for two matrices; else a `ConvergenceWarning` says so.
+
+    Parameters
+    ----------
+    products : function of a bool
+        Returns the products as an operator, in single or double precision.
+    matrix : function
+        Returns the products (n, n).
+    readout : function
+        Returns the readout with coefficients (n, q) of the samples, and intercepts (q,).
+    """
+    n, folds = len(Y), np.asarray(folds)
+    n_regressions = sum(len(np.unique(fold)) for fold in folds) + 1
+    if n <= FEW_SAMPLES and n_regressions * n**3 <= _FACTORS * FEW_SAMPLES**3:
+        K = matrix()
+        with one_blas_thread():
+            found = held_out_exactly(K, Y, alphas * unit, folds, weights)
+        return RidgePath(found, alphas, unit, lambda a: readout(*fit_exactly(K, Y, a, weights)))
+    solver = KrylovSolver(products, Y, weights)
+
+    def exactly(unsolved: Floats) -> bool:
+        """Return whether there is memory for two matrices in double precision; else warn."""
+        enough = fits_in_memory(2 * n)
+        if not enough:
+            warn_unsolved(unsolved)
+        return enough
+
+    def fit(each: Floats) -> Any:
+        dual, intercept, solved = solver.fit(each)
+        if not solved.all() and exactly(each[~solved]):
+            dual, intercept = fit_exactly(matrix(), Y, each, weights)
+        return readout(dual, intercept)
+
+    with one_blas_thread():
+        found, left = solver.predict(alphas * unit, folds, score)
+        if len(left) and exactly((alphas * unit)[left]):
+            exact = held_out_exactly(matrix(), Y, (alphas * unit)[left], folds, weights)
+            found[:, left] = np.where(np.isnan(found[:, left]), np.nan, exact)
+    return RidgePath(found, alphas, unit, fit)
+
+
+def _kernel_bytes(n_graphs: int) -> int:
+    """Return the memory of a kernel matrix in double precision, of which a triangle is kept."""
+    return 4 * n_graphs**2
+
+
+def fits_in_memory(n_graphs: int) -> bool:
+    """Return whether kernel ridge regression takes so many training graphs."""
+    return not limits.MAX_KERNEL_BYTES.is_below(_kernel_bytes(n_graphs))

@@ -34,7 +34,7 @@ from fdgnn.folds import MANY_GRAPHS, N_FOLDS, TRAIN, choice_folds, salt_of, sign
 from fdgnn.graphs.converters import as_batch
 from fdgnn.linear import Ridge
 from fdgnn.linear.passes import least_bytes
-from fdgnn.linear.path import MANY
+from fdgnn.linear.ridge import MANY
 from fdgnn.metrics import OF_NUMBERS, default_scoring, named_scoring
 from fdgnn.options import TrainingOptions
 from fdgnn.scale.chunks import Block, Chunk, ChunkedGraphs, parse_block, save_chunk

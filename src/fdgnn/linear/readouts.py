@@ -1,6 +1,6 @@
-r"""RBF kernel ridge regression, for up to ten thousand graphs.
+r"""Readouts: outputs of features, by weights, or by a kernel with the training graphs.
 
-::
+The kernel is, for up to ten thousand graphs, ::
 
     f(x) = sum_j a_j k(x, x_j) + b,    k(x, z) = exp(-c |x - z|^2),    c = gamma / mean |x - z|^2
 
@@ -21,33 +21,105 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 
-from fdgnn import limits
-from fdgnn.arrays import Features, Floats, Ints, spread
-from fdgnn.linear.krylov import Score
-from fdgnn.linear.path import (
-    RidgePath,
-    fits_in_memory,
-    grid_of,
-    kernel_bytes,
-    solve_by_products,
-)
-from fdgnn.linear.products import (
-    Columns,
-    SymmetricMatrix,
-    product_panels,
-    products_with,
-    symmetric,
-)
-from fdgnn.parameters import Number, NumberOr, OneOf, check_parameters
+from fdgnn.arrays import Features, Floats
+from fdgnn.linear.products import Columns, product_panels, products_with
 from fdgnn.records import cached_property
 
 _NUMBERS = 5_000_000  # that one array of an explanation has, at most, about
+
+
+class LinearReadout(NamedTuple):
+    """``y = W_Y x + b`` on any features, dense or sparse."""
+
+    coef: Floats  # W_Y (q, P)
+    intercept: Floats  # b (q,)
+
+    def outputs(self, X: Features) -> Floats:
+        """Compute the outputs (n, q) of features (n, P)."""
+        return np.asarray(X @ self.coef.T) + self.intercept
+
+    def base_outputs(self) -> Floats:
+        """Return the outputs (q,) of the empty graph, whose features are zero."""
+        return self.intercept
+
+    def directions(self, X: Features, signs: Floats) -> Floats:
+        """Return weights (m, P) of the m combinations ``signs`` (m, q) of outputs; X is unused."""
+        return np.asarray(signs @ self.coef)
+
+    def lowered(self, by: float | Floats) -> LinearReadout:
+        """Return the same readout with all outputs lower by a number, or each by its own."""
+        return self._replace(intercept=self.intercept - by)
+
+    def only(self, outputs: slice) -> LinearReadout:
+        """Return the readout of some outputs."""
+        return LinearReadout(self.coef[outputs], self.intercept[outputs])
+
+    def sparse(self) -> SparseReadout:
+        """Return the same readout without the columns whose weights are all zero."""
+        columns = np.flatnonzero(self.coef.any(axis=0)).astype(np.int32)
+        values = np.ascontiguousarray(self.coef[:, columns])
+        return SparseReadout(columns, values, self.intercept, self.coef.shape[1])
+
+
+_SEARCHES = 20  # a table of all columns is made while one in so many of them is searched for
+
+
+class SparseReadout(NamedTuple):
+    """A linear readout with only the columns whose weights are not all zero.
+
+    Hashed colors have 2^18 columns or more, of which few occur. A model that was loaded from a
+    file has such readouts; their outputs are those of the `LinearReadout`, bit by bit.
+    """
+
+    columns: npt.NDArray[np.int32]  # (m,) ascending
+    values: Floats  # (q, m), the weights of these columns
+    intercept: Floats  # b (q,)
+    n_features: int  # P
+
+    @property
+    def coef(self) -> Floats:
+        """W_Y (q, P), computed at each access."""
+        coef = np.zeros((len(self.values), self.n_features))
+        coef[:, self.columns] = self.values
+        return coef
+
+    def outputs(self, X: Features) -> Floats:
+        """Compute the outputs (n, q) of features (n, P)."""
+        if X.shape[1] != self.n_features:
+            raise ValueError(f"there are {X.shape[1]} features, not {self.n_features}")
+        if not sp.issparse(X):
+            return np.asarray(X @ self.coef.T) + self.intercept
+        if len(self.columns) == 0:
+            return np.zeros((X.shape[0], len(self.intercept))) + self.intercept
+        if X.nnz > self.n_features / _SEARCHES:
+            return np.asarray(X @ self.coef.T) + self.intercept
+        place = np.minimum(np.searchsorted(self.columns, X.indices), len(self.columns) - 1)
+        known = self.columns[place] == X.indices
+        parts = X.data * known, place.astype(X.indices.dtype), X.indptr
+        own = sp.csr_array(parts, shape=(X.shape[0], len(self.columns)))
+        return np.asarray(own @ self.values.T) + self.intercept
+
+    def lowered(self, by: float | Floats) -> SparseReadout:
+        """Return the same readout with all outputs lower by a number, or each by its own."""
+        return self._replace(intercept=self.intercept - by)
+
+    def only(self, outputs: slice) -> SparseReadout:
+        """Return the readout of some outputs."""
+        return self._replace(values=self.values[outputs], intercept=self.intercept[outputs])
+
+    def base_outputs(self) -> Floats:
+        """Return the outputs (q,) of the empty graph, whose features are zero."""
+        return self.intercept
+
+    def directions(self, X: Features, signs: Floats) -> Floats:
+        """Return weights (m, P) of the m combinations ``signs`` (m, q) of outputs; X is unused."""
+        return np.asarray(signs @ self.coef)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +140,7 @@ class KernelReadout:
     def _kernels(self) -> list[_Gaussian]:
         groups = column_groups(self.starts, self.examples.shape[1])
         pairs = zip(groups, self.sharpness.tolist(), strict=True)
-        return [_Gaussian(own, _part(self.examples, own), c) for own, c in pairs]
+        return [_Gaussian(own, part_of(self.examples, own), c) for own, c in pairs]
 
     def outputs(self, X: Features) -> Floats:
         """Return the outputs (m, q) for features (m, P)."""
@@ -76,12 +148,12 @@ class KernelReadout:
 
     def similarities(self, X: Features) -> Floats:
         """Return the kernel k(x, x_j) of features (m, P) with the examples, (m, n)."""
-        each = [kernel.closeness(_part(X, kernel.columns)) for kernel in self._kernels]
+        each = [kernel.closeness(part_of(X, kernel.columns)) for kernel in self._kernels]
         return _mean(each, self.shares)
 
     def training_panels(self) -> Iterator[tuple[slice, Floats]]:
         """Return panels of the kernel: rows of the examples, and their kernels with all."""
-        return kernel_panels(self.examples, self.starts, self.sharpness, self.shares, whole=True)
+        return kernel_panels(self.examples, self.sharpness, self.starts, self.shares, whole=True)
 
     def lowered(self, by: float | Floats) -> KernelReadout:
         """Return the same readout with all outputs lower by a number, or each by its own."""
@@ -104,7 +176,7 @@ class KernelReadout:
         """
         weights = signs @ self.dual.T  # (m, n)
         each: list[Any] = [
-            kernel.directions(_part(X, kernel.columns), share * weights)
+            kernel.directions(part_of(X, kernel.columns), share * weights)
             for kernel, share in zip(self._kernels, self.shares, strict=True)
         ]
         if len(each) == 1:
@@ -169,7 +241,8 @@ def column_groups(starts: Sequence[int], n_columns: int) -> list[slice]:
     return [slice(a, b) for a, b in pairwise([*starts, n_columns])]
 
 
-def _part(X: Any, columns: slice) -> Any:
+def part_of(X: Any, columns: slice) -> Any:
+    """Return some columns, without a copy if these are all of them."""
     whole = columns.start == 0 and columns.stop == X.shape[1]
     return X if whole else X[:, columns]
 
@@ -209,141 +282,10 @@ def _integrals(A: Floats, B: Floats, C: Floats, c: float) -> tuple[Floats, Float
     return whole, ends / (2 * c * safe) + middle * whole
 
 
-#: Weights of the kernel of features of whole graphs to choose from.
-DESCRIPTOR_WEIGHTS = (0.25, 0.5, 0.75)
-
-
-class KernelRidge(BaseEstimator):  # type: ignore[misc]
-    """RBF kernel ridge regression with an intercept that is not regularized.
-
-    The kernel is ``exp(-gamma |x - x'|^2 / m)``, where m is the mean squared distance of two
-    training graphs. In a union, features of whole graphs (`MoleculeDescriptors`) have a separate
-    kernel, and the kernel is the weighted mean of both.
-
-    Parameters
-    ----------
-    alpha : "cv" or float, default="cv"
-        Regularization strength; "cv" chooses it by cross-validation.
-    gamma : float, default=1.0
-    descriptor_weight : {0.25, 0.5, 0.75, "cv"}, default=0.5
-        Weight of the kernel of features of whole graphs; the kernel of the other features has the
-        remaining weight. "cv" chooses it by cross-validation, together with alpha.
-    """
-
-    def __init__(
-        self,
-        alpha: str | float = "cv",
-        gamma: float = 1.0,
-        descriptor_weight: str | float = 0.5,
-    ) -> None:
-        self.alpha = alpha
-        self.gamma = gamma
-        self.descriptor_weight = descriptor_weight
-
-    def check_parameters(self) -> None:
-        """Raise ValueError for the first invalid parameter."""
-        check_parameters(
-            self,
-            {
-                "alpha": NumberOr(0, "cv"),
-                "gamma": Number(0),
-                "descriptor_weight": OneOf((*DESCRIPTOR_WEIGHTS, "cv")),
-            },
-        )
-
-    def variants(self, starts: Sequence[int]) -> list[KernelRidge]:
-        """Return the readouts to choose from, for a number of kernels."""
-        if self.descriptor_weight != "cv":
-            return [self]
-        weights = DESCRIPTOR_WEIGHTS if len(starts) > 1 else (0.5,)
-        return [KernelRidge(self.alpha, self.gamma, weight) for weight in weights]
-
-    def grid(self, n_graphs: int, classify: bool) -> tuple[float, ...]:
-        """Return the regularization strengths to choose from."""
-        return grid_of(self.alpha, n_graphs, classify)
-
-    def solve(
-        self,
-        X: Features,
-        Y: Floats,
-        alphas: Sequence[float] | Floats,
-        folds: Ints,
-        weights: Floats | None = None,
-        starts: Sequence[int] = (0,),
-        score: Score | None = None,
-    ) -> RidgePath:
-        """Fit all folds and regularization strengths.
-
-        Parameters
-        ----------
-        X : (n, P) array or CSR array
-        Y : (n, q)
-            NaN where a target is missing.
-        alphas : (n_alphas,)
-        folds : (n_rows, n) int
-            Each row is a cross-validation; -1 marks samples outside of its training set, which are
-            predicted by the regression on all its folds. There may be no rows.
-        weights : (n,) or (n, q), optional
-            Above zero.
-        starts : sequence of int
-            The first column of each group of features with a separate kernel.
-        score : callable, optional
-            A function that returns the scores (m, n_targets) of predictions (m, n, q) in some rows
-            of folds (m,). With it, alphas below a tenth of the best one are not tried on more than
-            a thousand samples; their predictions are NaN.
-
-        Returns
-        -------
-        RidgePath
-            Its readouts are `KernelReadout`.
-        """
-        if not fits_in_memory(X.shape[0]):
-            raise ValueError(
-                f"KernelRidge compares all pairs of training graphs; for {X.shape[0]:,} graphs "
-                f"that takes {kernel_bytes(X.shape[0]):,} bytes, and "
-                f"{limits.MAX_KERNEL_BYTES.in_words}; choose Ridge, or raise the limit"
-            )
-        weight = 0.5 if isinstance(self.descriptor_weight, str) else self.descriptor_weight
-        shares = (1.0,) if len(starts) == 1 else (1.0 - weight, weight)
-        kernel = _Kernel(X, self.gamma, starts, shares)
-        return solve_by_products(kernel, Y, alphas, folds, weights, score)
-
-
-class _Kernel:
-    """The weighted mean of the RBF kernels of groups of columns of X."""
-
-    def __init__(
-        self, X: Features, gamma: float, starts: Sequence[int], shares: tuple[float, ...]
-    ) -> None:
-        self._X, self._gamma, self._starts, self._shares = X, gamma, tuple(starts), shares
-        parts = [_part(X, columns) for columns in column_groups(starts, X.shape[1])]
-        means = [2 * spread(part) for part in parts]  # squared distance of two rows
-        # Where rows are all alike, any sharpness will do.
-        self.sharpness = np.array([gamma / mean if mean else gamma for mean in means])
-
-    def products(self, double: bool) -> SymmetricMatrix:
-        """Return the kernel matrix less a constant, so that its entries are small."""
-        level = np.exp(-self._gamma)
-        panels = ((rows, panel - level) for rows, panel in self._panels())
-        return SymmetricMatrix(self._X.shape[0], panels, np.float64 if double else np.float32)
-
-    def matrix(self) -> Floats:
-        """Return the kernel matrix (n, n)."""
-        return symmetric(self._X.shape[0], self._panels())
-
-    def readout(self, dual: Floats, intercept: Floats) -> KernelReadout:
-        """Return the readout with coefficients a (n, q) and intercepts (q,)."""
-        groups = self.sharpness, self._starts, self._shares
-        return KernelReadout(sp.csr_array(self._X), dual, intercept, *groups)
-
-    def _panels(self) -> Iterator[tuple[slice, Floats]]:
-        return kernel_panels(self._X, self._starts, self.sharpness, self._shares)
-
-
 def kernel_panels(
     X: Features,
-    starts: Sequence[int],
     sharpness: Floats,
+    starts: Sequence[int],
     shares: Sequence[float],
     whole: bool = False,
 ) -> Iterator[tuple[slice, Floats]]:
@@ -353,7 +295,7 @@ def kernel_panels(
     """
     groups = column_groups(starts, X.shape[1])
     of_each = [
-        _panels_of(_part(X, columns), c, whole)
+        _panels_of(part_of(X, columns), c, whole)
         for columns, c in zip(groups, sharpness.tolist(), strict=True)
     ]
     for panels in zip(*of_each, strict=True):

@@ -1,22 +1,29 @@
-r"""Tikhonov regression in closed form: one fit, and all held-out predictions of a cross-validation.
+r"""Ridge regression in closed form: one fit, and all out-of-fold predictions of a cross-validation.
 
-For features X (n, P), targets Y (n, q) and regularization strength alpha, with an intercept that is
-not regularized::
+For features X (n, P), targets Y (n, q), sample weights w, W = diag(w), and regularization strength
+alpha, with an intercept b that is not regularized::
 
-    minimize  ||Y - X W^T - b||^2 + alpha ||W||^2
+    minimize  sum_i w_i |y_i - f(x_i)|^2 + alpha ||f||^2
 
-The model is linear in Y, ``Y_hat = H Y``, and leaving a set F of samples out changes nothing but
-a small linear system, because the left-out residuals e_F = Y_F - Y_hat_F(without F) satisfy::
+**By features.** ``f(x) = W_Y x + b`` solves the normal equations in the smaller of the two
+dimensions. The model is linear in Y, ``Y_hat = H Y``, and leaving a set F of samples out changes
+nothing but a small linear system, because the left-out residuals
+e_F = Y_F - Y_hat_F(without F) satisfy::
 
     (I - H_FF) e_F = (Y - H Y)_F                                               (block formula)
 
 Proof: the model without F is also the minimizer with F put back under targets replaced by its
 own predictions Y_F - e_F, so Y_F - e_F = (H Y)_F - H_FF e_F.
+
+**By products** K = X X^T of samples, or a kernel. ``f(x) = sum_j K(x, x_j) a_j + b`` is solved by
+``(K + alpha W^-1) a = Y - b`` and ``1^T a = 0``. With G = (K + alpha W^-1)^-1 and g = G 1 that is
+``a = G Y - g b^T`` where ``b^T = 1^T G Y / (1^T g)``. Each regression of a cross-validation is
+solved by a Cholesky factor for each alpha: exactly, in time that grows with the cube of the
+samples.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,10 +31,13 @@ import numpy.typing as npt
 from scipy import linalg
 from scipy.linalg import lapack
 
-from fdgnn.arrays import Floats
-from fdgnn.linear.exact import Folds, held_out_exactly
+from fdgnn.arrays import Floats, Ints
+
+Folds = npt.NDArray[np.integer]
 
 LARGE_FOLD = 64  # samples from which one system at a time is faster than a stack of them
+#: Penalties below this share of K's mean diagonal are raised to it: inverses need some.
+LEAST_PENALTY = 1e-9
 
 
 def fit_ridge(
@@ -114,9 +124,11 @@ def _by_block_formula(X: Floats, Y: Floats, alphas: Floats, fold: Folds) -> Floa
     residuals = T - fitted if tall else fitted
 
     predictions = np.empty((len(alphas), *Y.shape))
-    for members in _folds_of_equal_size(fold[train]):  # (folds, m)
-        solve = _solve_one_by_one if members.shape[1] > LARGE_FOLD else _solve_together
-        errors = solve(Z[members], shrink, residuals[:, members], tall, n)
+    order, sizes = np.argsort(fold[train], kind="stable"), np.bincount(fold[train])
+    starts = np.cumsum(sizes) - sizes
+    for size in np.unique(sizes[sizes > 0]):  # all folds of one size together
+        members = order[starts[sizes == size][:, None] + np.arange(size)]  # (folds, m)
+        errors = _left_out_errors(Z[members], shrink, residuals[:, members], tall, n)
         predictions[:, train[members]] = Y[train[members]] - errors
     if len(test):
         to_test = X[test] @ V if tall else (X[test] @ X_T.T) @ V
@@ -124,31 +136,20 @@ def _by_block_formula(X: Floats, Y: Floats, alphas: Floats, fold: Folds) -> Floa
     return predictions
 
 
-def _solve_together(Z: Floats, shrink: Floats, residuals: Floats, tall: bool, n: int) -> Floats:
-    """Errors (a, folds, m, q) of small folds, Z (folds, m, rank), in few calls."""
-    product = (Z * shrink[:, None, None, :]) @ Z.transpose(0, 2, 1)
-    system = np.eye(Z.shape[1]) - 1.0 / n - product if tall else product
-    return np.asarray(np.linalg.solve(system, residuals))
-
-
-def _solve_one_by_one(Z: Floats, shrink: Floats, residuals: Floats, tall: bool, n: int) -> Floats:
-    """Solve the same systems for large folds: symmetric products in cache, Cholesky factors."""
+def _left_out_errors(Z: Floats, shrink: Floats, residuals: Floats, tall: bool, n: int) -> Floats:
+    """Solve the block formula for folds of one size, Z (folds, m, rank): (a, folds, m, q)."""
+    centered = np.eye(Z.shape[1]) - 1.0 / n
+    if Z.shape[1] <= LARGE_FOLD:  # in few calls
+        product = (Z * shrink[:, None, None, :]) @ Z.transpose(0, 2, 1)
+        return np.asarray(np.linalg.solve(centered - product if tall else product, residuals))
     errors = np.empty_like(residuals)
-    for a, f in np.ndindex(residuals.shape[:2]):
+    for a, f in np.ndindex(residuals.shape[:2]):  # symmetric products in cache, Cholesky factors
         half = Z[f] * np.sqrt(shrink[a])
         product = half @ half.T  # NumPy sees the symmetry, which halves the work
-        system = np.eye(len(product)) - 1.0 / n - product if tall else product
+        system = centered - product if tall else product
         solution = _solve(system, residuals[a, f], 0.0)
         errors[a, f] = np.linalg.solve(system, residuals[a, f]) if solution is None else solution
     return errors
-
-
-def _folds_of_equal_size(fold: Folds) -> Iterator[npt.NDArray[np.intp]]:
-    """Member indices of the folds, stacked where the folds are of one size."""
-    order, sizes = np.argsort(fold, kind="stable"), np.bincount(fold)
-    starts = np.cumsum(sizes) - sizes
-    for size in np.unique(sizes[sizes > 0]):
-        yield order[starts[sizes == size][:, None] + np.arange(size)]
 
 
 # ---------------------------------------------------------------------- large folds: Gram matrices
@@ -231,3 +232,125 @@ def _solve_or_decompose(gram: Floats, right: Floats, alpha: float) -> Floats:
         s, V = linalg.eigh(gram)
         solution = V @ ((V.T @ right) / (np.maximum(s, 0.0) + alpha)[:, None])
     return solution
+
+
+# ---------------------------------------------------------------------- products of samples
+
+
+def fit_dual(
+    K: Floats, Y: Floats, alpha: float, weights: Floats | None = None
+) -> tuple[Floats, Floats]:
+    """Compute the coefficients a (n, q) and the intercept b (q,)."""
+    alpha = max(alpha, LEAST_PENALTY * float(np.trace(K)) / len(K))
+    root = np.ones(len(K)) if weights is None else np.sqrt(weights)
+    system = K if weights is None else K * np.outer(root, root)  # W^1/2 K W^1/2
+    right = np.hstack([Y, np.ones((len(Y), 1))]) * root[:, None]
+    solution = _solve(system, right, alpha)
+    if solution is None:
+        shifted = system + alpha * np.eye(len(K))
+        solution = linalg.lstsq(shifted, right, check_finite=False)[0]
+    solution = solution * root[:, None]
+    GY, g = solution[:, :-1], solution[:, -1]
+    intercept = GY.sum(axis=0) / g.sum()
+    return GY - np.outer(g, intercept), intercept
+
+
+def fit_exactly(
+    K: Floats, Y: Floats, alpha: float | Floats, weights: Floats | None = None
+) -> tuple[Floats, Floats]:
+    """Return the coefficients a (n, q), 0 where Y is NaN, and the intercepts b (q,)."""
+    dual, intercept = np.zeros(Y.shape), np.empty(Y.shape[1])
+    for group in target_groups(Y, weights, alpha):
+        rows, targets, own = group.part(Y)
+        solved, intercept[group.columns] = fit_dual(K[rows][:, rows], targets, group.alpha, own)
+        dual[np.ix_(group.known, group.columns)] = solved
+    return dual, intercept
+
+
+def held_out_exactly(
+    K: Floats, Y: Floats, alphas: Floats, folds: Folds, weights: Floats | None = None
+) -> Floats:
+    """Predict each sample by the regression that has not seen its fold, for all rows of folds.
+
+    Parameters
+    ----------
+    K : (n, n)
+        Products of the samples' features.
+    Y : (n, q)
+        NaN where a target is unknown.
+    alphas : (a,)
+    folds : (n_rows, n) int
+        Each row is a cross-validation: -1 marks samples outside its training set, which are
+        predicted by the regression on all its folds.
+    weights : (n,) or (n, q), optional
+        Above zero.
+
+    Returns
+    -------
+    (n_rows, a, n, q) float64
+        NaN where the target is unknown.
+    """
+    found = np.full((len(folds), len(alphas), *Y.shape), np.nan)
+    for group in target_groups(Y, weights):
+        for row, fold in enumerate(folds):
+            for f in np.unique(fold[group.known]):
+                test = np.flatnonzero(group.known & (fold == f))
+                train = np.flatnonzero(group.known & (fold >= 0) & (fold != f))
+                own = None if group.weights is None else group.weights[train]
+                part, targets = K[np.ix_(train, train)], Y[np.ix_(train, group.columns)]
+                for a, alpha in enumerate(alphas):
+                    if len(train) == 0:  # as by Krylov spaces
+                        dual, intercept = targets, np.zeros(targets.shape[1])
+                    else:
+                        dual, intercept = fit_dual(part, targets, float(alpha), own)
+                    outputs = K[np.ix_(test, train)] @ dual + intercept
+                    found[row, a, test[:, None], group.columns] = outputs
+    return found
+
+
+# ---------------------------------------------------------------------- missing targets
+
+
+class TargetGroup(NamedTuple):
+    """Outputs that are solved together."""
+
+    columns: Ints  # of the targets
+    known: npt.NDArray[np.bool_]  # (n,) the samples for which they are known
+    weights: Floats | None  # (n,)
+    alpha: float
+
+    def part(self, Y: Floats) -> tuple[Any, Floats, Floats | None]:
+        """Return the rows of known samples, and the targets and weights of these samples."""
+        rows: Any = slice(None) if self.known.all() else np.flatnonzero(self.known)
+        targets = Y if len(self.columns) == Y.shape[1] else Y[:, self.columns]
+        return rows, targets[rows], None if self.weights is None else self.weights[rows]
+
+
+def target_groups(
+    Y: Floats, weights: Floats | None = None, alpha: float | Floats = 0.0
+) -> list[TargetGroup]:
+    """Group the outputs of targets (n, q).
+
+    Parameters
+    ----------
+    Y : (n, q)
+    weights : (n,) or (n, q), optional
+        Of all samples, or of the samples of each output; above zero, also where Y is unknown.
+    alpha : float or (q,)
+    """
+    known = ~np.isnan(Y)
+    if known.all() and np.ndim(alpha) == 0 and (weights is None or weights.ndim == 1):
+        return [TargetGroup(np.arange(Y.shape[1]), known[:, 0], weights, float(alpha))]
+    each = np.broadcast_to(np.asarray(alpha, dtype=np.float64), Y.shape[1:])
+    groups: dict[Any, list[int]] = {}
+    for column, its_alpha in enumerate(each.tolist()):
+        own = weights[:, column].tobytes() if weights is not None and weights.ndim == 2 else b""
+        groups.setdefault((known[:, column].tobytes(), own, its_alpha), []).append(column)
+    found = []
+    for columns in groups.values():
+        first, own_weights = columns[0], weights
+        if weights is not None and weights.ndim == 2:
+            own_weights = np.ascontiguousarray(weights[:, first])
+        group = TargetGroup(np.array(columns), known[:, first], own_weights, float(each[first]))
+        found.append(group)
+    return found
