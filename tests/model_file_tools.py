@@ -105,17 +105,18 @@ def with_arrays(content, **changes):
 
 
 def merged(record, changes):
-    """Change some fields of a record, also inside its records."""
+    """Change some fields of a record, or entries of a list, also inside of them."""
+    inside = ("encoder", "objects", "parameters", "graph_kind", "facts", "domain")
     for name, value in changes.items():
-        if name in ("estimators", "targets", "candidates") and isinstance(value, dict):  # by number
-            for number, change in value.items():
-                merged(record[name][int(number)], change)
-            continue
-        inner = isinstance(value, dict) and isinstance(record.get(name), dict)
-        if inner and name in ("encoder", "readout", "parameters", "graph_kind", "facts", "domain"):
-            merged(record[name], value)
+        numbered = isinstance(record, list)
+        key = int(name) if numbered else name
+        old = record[key] if numbered else record.get(key)
+        into_record = isinstance(old, dict) and (numbered or name in inside)
+        into_list = isinstance(old, list) and value != {}
+        if isinstance(value, dict) and (into_list or into_record):
+            merged(old, value)
         else:
-            record[name] = value
+            record[key] = value
 
 
 def array_of(content, name):

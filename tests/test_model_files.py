@@ -514,9 +514,9 @@ def test_signed_files_load(content, file):
 def test_other_formats_are_told_apart(content, file):
     header, data = parts(content)
     envelope = json.loads(header["__metadata__"]["fdgnn"])
-    newer = sealed(header, json.dumps({"format": 5, "fdgnn": "9.0", "more": []}), data)
+    newer = sealed(header, json.dumps({"format": 6, "fdgnn": "9.0", "more": []}), data)
     message = refused(newer, file, ModelVersionError)
-    assert "written in format 5 by fdgnn '9.0'; this version reads format 4" in message
+    assert "written in format 6 by fdgnn '9.0'; this version reads format 5" in message
     assert "install a newer fdgnn" in message
     older = sealed(header, json.dumps({"format": 3, "fdgnn": "0.9", "more": []}), data)
     message = refused(older, file, ModelVersionError)
@@ -588,12 +588,12 @@ def test_one_layer_has_no_second_one(file, name, shape):
 
 METADATA = [
     None, [], "fdgnn", {}, {"format": "pt"}, {"fdgnn": 1}, {"fdgnn": None}, {"fdgnn": "x"},
-    {"fdgnn": "[]"}, {"fdgnn": "{}"}, {"fdgnn": '{"format": 4}'}, {"fdgnn": "[" * 100_000},
-    {"fdgnn": '{"format": 4, "fdgnn": "1", "sha256": "0", "model": {}}'},
-    {"fdgnn": '{"format": 4, "fdgnn": "1", "sha256": "", "model": {}}'},
-    {"fdgnn": json.dumps({"format": 4, "fdgnn": "1", "sha256": "\u00e9" * 64, "model": {}})},
-    {"fdgnn": json.dumps({"format": 4, "fdgnn": "1", "sha256": "0" * 64})},
-    {"fdgnn": json.dumps({"format": 4, "x" * 900_000: 1})},
+    {"fdgnn": "[]"}, {"fdgnn": "{}"}, {"fdgnn": '{"format": 5}'}, {"fdgnn": "[" * 100_000},
+    {"fdgnn": '{"format": 5, "fdgnn": "1", "sha256": "0", "model": {}}'},
+    {"fdgnn": '{"format": 5, "fdgnn": "1", "sha256": "", "model": {}}'},
+    {"fdgnn": json.dumps({"format": 5, "fdgnn": "1", "sha256": "\u00e9" * 64, "model": {}})},
+    {"fdgnn": json.dumps({"format": 5, "fdgnn": "1", "sha256": "0" * 64})},
+    {"fdgnn": json.dumps({"format": 5, "x" * 900_000: 1})},
     {"fdgnn": "\ud800"},
 ]  # fmt: skip
 
@@ -619,7 +619,7 @@ def test_repeated_names_are_refused(content, file):
         f'{text[:-1]}, "0.coef": {coef}}}',
         text.replace('"__metadata__": {', '"__metadata__": {"fdgnn": "{}", ', 1),
         text.replace('"__metadata__":', '"__metadata__": {}, "__metadata__":', 1),
-        text.replace('\\"format\\": 4', '\\"format\\": 4, \\"format\\": 4', 1),
+        text.replace('\\"format\\": 5', '\\"format\\": 5, \\"format\\": 5', 1),
         text.replace('\\"n_units\\":', '\\"n_units\\": 1, \\"n_units\\":', 1),
         text.replace('\\"seed\\":', '\\"seed\\": null, \\"seed\\":', 1),
     ]
@@ -670,7 +670,8 @@ HOSTILE = [
     )),
     encoders(more=1), estimators(encoder=None), estimators(encoder="reservoir"),
     {"encoder": {"kind": "reservoir", "parameters": {}, "facts": {}}}, {"encoder": 1},
-    {"readout": {"kind": "linear", "parameters": {}}}, {"candidates": []},
+    {"readout": {"kind": "linear", "parameters": {}}}, {"objects": []},
+    {"objects": {"candidates": []}}, {"objects": {"tol": []}}, {"objects": {"encoder": []}},
     {"parameters": {"encoder": "reservoir"}}, {"parameters": {"encoder": {}}},
     {"parameters": {"readout": "linear"}}, {"parameters": {"candidates": "all"}},
     {"parameters": {"n_projections": 2**62}}, {"parameters": {"n_projections": 10**9}},
@@ -789,7 +790,7 @@ def test_an_encoder_without_arrays_takes_none(file):
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"a": NaN}', "[" * 100_000, '{"a": 1, "a": 1}'])
 def test_descriptions_that_are_none(content, file, text):
     header, data = parts(content)
-    envelope = {"format": 4, "fdgnn": "1", "sha256": "0" * 64, "model": "MODEL"}
+    envelope = {"format": 5, "fdgnn": "1", "sha256": "0" * 64, "model": "MODEL"}
     data = sealed(header, json.dumps(envelope).replace('"MODEL"', text), data)
     refused(data, file)
     with pytest.raises(ModelFileError):

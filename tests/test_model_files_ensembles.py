@@ -393,8 +393,8 @@ def test_encoders_that_a_file_cannot_hold_are_reported(file, encoder, words):
 def test_model_info_describes_each_estimator(file):
     save_model(mixed_model(), file)
     info = model_info(file)
-    assert (info.encoder, info.readout, info.format) == (None, None, 4)
-    assert [(one.name, one.encoder.kind) for one in info.candidates] == [
+    assert (info.encoder, info.format) == (None, 5)
+    assert [(name, encoder.kind) for name, encoder, _ in info.objects["candidates"]] == [
         ("a", "wl"), ("b", "wl"), ("c", "union"), ("d", "reservoir"),
     ]  # fmt: skip
     assert [one.encoder.kind for one in info.estimators] == ["wl", "wl", "union", "reservoir"]
@@ -404,7 +404,10 @@ def test_model_info_describes_each_estimator(file):
     assert [each["kind"] for _, each in inner] == ["reservoir", "wl"]
     save_model(classifier("reservoir", LINEAR, n_estimators=3).fit(GRAPHS, Y), file)
     info = model_info(file)
-    assert (info.parameters["encoder"], info.readout.parameters["alpha"]) == ("reservoir", 0.1)
+    assert (info.parameters["encoder"], info.objects["readout"].parameters["alpha"]) == (
+        "reservoir",
+        0.1,
+    )
     assert [each.readout for each in info.estimators] == ["linear"] * 3
 
 
@@ -481,12 +484,17 @@ def estimator(number, **changes):
 
 def encoder(number, **parameters):
     """Another encoder, for the parameter as well, so that the arrays decide."""
-    change = {"encoder": {"parameters": parameters}}
-    return {"estimators": {str(number): change}, "candidates": {str(number): change}}
+    change = {"parameters": parameters}
+    return estimator(number, encoder=change) | candidate(number, 1, change)
+
+
+def candidate(number, place, change):
+    """Another name (place 0), encoder (1) or readout (2) of one of the candidates."""
+    return {"objects": {"candidates": {str(number): {str(place): change}}}}
 
 
 BIG = 2**31 - 1
-READOUT = {"kind": "linear", "parameters": {}}
+READOUT = {"kind": "linear", "parameters": {}, "facts": {}}
 ENCODER = {"kind": "wl", "parameters": {"n_iterations": 2}, "facts": {}}
 HOSTILE = [
     {"estimators": []}, {"estimators": None}, {"estimators": [{}]}, {"estimators": [{}] * 4},
@@ -495,21 +503,19 @@ HOSTILE = [
     {"parameters": {"candidates": "wl"}}, {"parameters": {"n_projections": 3}},
     {"parameters": {"class_weight": 1}}, {"parameters": {"class_weight": "heavy"}},
     {"parameters": {"handle_unknown": []}}, {"parameters": {"alpha": 1.0}},
-    {"candidates": []}, {"candidates": None}, {"candidates": [{}]}, {"candidates": "all"},
-    {"candidates": [{"name": "a", "encoder": "wl", "readout": "linear"}]},
-    *({"candidates": {"0": c}} for c in (
-        {"name": "b"}, {"name": 1}, {"encoder": "wl"}, {"encoder": "x"}, {"encoder": None},
-        {"encoder": ENCODER}, {"encoder": {"kind": "reservoir"}}, {"encoder": {"more": 1}},
-        {"readout": "linear"}, {"readout": "x"}, {"readout": None}, {"readout": READOUT},
-        {"readout": {"kind": "x"}}, {"readout": {"parameters": {"alpha": -1}}},
-        {"readout": {"parameters": {"alpha": "x"}}}, {"readout": {"parameters": {"more": 1}}},
-        {"readout": {"parameters": {"gamma": -1.0}}}, {"more": 1},
+    *({"objects": {"candidates": c}} for c in (
+        [], None, [{}], "all", [[]], [["a", "wl"]], [["a", "wl", "linear"]], [ENCODER],
     )),
-    {"class_weight": [{"label": 0, "weight": 0}]},
-    {"class_weight": [{"label": 0, "weight": -1.0}]}, {"class_weight": {"0": 1}},
-    {"class_weight": [{"label": 0, "weight": 1}, {"label": False, "weight": 1}]},
-    {"class_weight": [{"label": None, "weight": 1}]}, {"class_weight": [{"label": 0}]},
-    {"class_weight": [{"label": [0], "weight": 1}]},
+    *(candidate(0, place, c) for place, c in (
+        (0, "b"), (0, 1), (1, "wl"), (1, "x"), (1, None), (1, ENCODER), (1, {"kind": "reservoir"}),
+        (1, {"more": 1}), (2, "linear"), (2, "x"), (2, None), (2, READOUT), (2, {"kind": "x"}),
+        (2, {"parameters": {"alpha": -1}}), (2, {"parameters": {"alpha": "x"}}),
+        (2, {"parameters": {"more": 1}}), (2, {"parameters": {"gamma": -1.0}}), (2, {"more": 1}),
+    )),
+    *({"objects": {"class_weight": w}} for w in (
+        [[0, 0]], [[0, -1.0]], {"0": 1}, [[0, 1], [False, 1]], [[None, 1]], [[0]], [[[0], 1]],
+        [[0, "x"]], [[READOUT, 1]], READOUT,
+    )),
     *(estimator(i, readout=r) for i, r in ((0, "linear"), (1, "rbf"), (2, "linear"), (3, "rbf"),
                                            (0, "cubic"), (0, None), (0, 1))),
     *(estimator(i, n_features=n) for i in range(4)
@@ -577,7 +583,7 @@ def test_blocks_that_contradict_the_arrays(content, file, change, both):
     def changed(record):
         change(record["estimators"][2]["encoder"]["facts"]["encoders"])
         if both:
-            change(record["candidates"][2]["encoder"]["facts"]["encoders"])
+            change(record["objects"]["candidates"][2][1]["facts"]["encoders"])
 
     refused_quickly(with_record(content, changed), file, 20 * len(content))
 
@@ -721,7 +727,9 @@ def test_many_columns_take_no_memory(file, readout):
     model = GraphClassifier(WLCounts(n_iterations=1, n_features=2**10), readout)
     save_model(model.fit(GRAPHS, Y == 1), file)
     more = {"parameters": {"n_features": 2**24}}
-    change = {"encoder": more, "domain": None} | estimator(0, n_features=2**24, encoder=more)
+    change = {"objects": {"encoder": more}, "domain": None} | estimator(
+        0, n_features=2**24, encoder=more
+    )
     data = with_record(file.read_bytes(), lambda record: merged(record, change))
     data = with_arrays(data, **{"domain.seen": None})
     file.write_bytes(data)

@@ -200,10 +200,10 @@ def _restored(content: container.Content) -> Any:
                 f"its array {name[:40]!r} has entries that are not finite or too large "
                 f"({largest:g}); {MAX_NUMBER.in_words}"
             )
-    if record.model is not None:
+    if (record.model is None) == (record.encoder is None):
+        raise ModelFileError("it has neither a model nor an encoder, or both")
+    if record.encoder is None:
         model = _model(record, groups)
-    elif record.encoder is None:
-        raise ModelFileError("it has neither a model nor an encoder")
     else:
         model = restore_encoder(record.encoder, groups.pop("encoder", {}), record.graph_kind)
         model.input_schema_ = record.schema

@@ -27,7 +27,7 @@ from fdgnn.exceptions import ModelVersionError
 from fdgnn.limits import MAX_MODEL_BYTES, MAX_MODEL_HEADER_BYTES
 from fdgnn.records import Record, decode, encode
 
-FORMAT = 4  # the only one that is read
+FORMAT = 5  # the only one that is read
 _KEY = "fdgnn"  # the only entry of the metadata: the library writes several in a random order
 _NO_CHECKSUM = "0" * 64  # stands in the file while its checksum is computed
 _DTYPES: dict[str, np.dtype[Any]] = {

@@ -73,28 +73,10 @@ class SeedRecord(Record, frozen=True, kw_only=True):
         return np.random.SeedSequence(self.entropy, spawn_key=tuple(self.spawn_key))
 
 
-class ClassWeight(Record, frozen=True, kw_only=True):
-    """One entry of a `class_weight` that is a dictionary."""
-
-    label: Label
-    weight: int | float
-
-
-class ReadoutRecord(Record, frozen=True, kw_only=True):
-    """A readout that is a parameter."""
-
-    kind: ReadoutName
-    parameters: dict[str, Value]
-
-
-class CandidateRecord(Record, frozen=True, kw_only=True):
-    """One of a list of `candidates`."""
-
-    name: str
-    encoder: str | EncoderRecord
-    readout: str | ReadoutRecord
-
-
+# Parameters that need not be plain values, and what describes them: encoders and readouts, a list
+# of (name, encoder, readout), and pairs of a label and its weight.
+_OBJECTS = ("encoder", "readout", "candidates", "class_weight")
+Described = EncoderRecord | list[list[Label | EncoderRecord]]
 _Alpha = Annotated[float, msgspec.Meta(ge=0)]
 
 
@@ -113,9 +95,8 @@ class EstimatorRecord(Record, frozen=True, kw_only=True):
 class ModelRecord(Record, frozen=True, kw_only=True):
     """The description of a model, or of an encoder alone.
 
-    A bare encoder has only `encoder`, `graph_kind`, `seed` and `schema`. For a model, `encoder`,
-    `readout`, `candidates` and `class_weight` are the parameters of these names where they are not
-    plain values.
+    A bare encoder has only `encoder`, `graph_kind`, `seed` and `schema`. Parameters of a model that
+    are not plain values are in `objects`.
     """
 
     graph_kind: GraphKind
@@ -124,9 +105,7 @@ class ModelRecord(Record, frozen=True, kw_only=True):
     encoder: EncoderRecord | None = None
     model: str | None = None
     parameters: dict[str, Value] = msgspec.field(default_factory=dict)
-    readout: ReadoutRecord | None = None
-    candidates: list[CandidateRecord] | None = None
-    class_weight: list[ClassWeight] | None = None
+    objects: dict[str, Described] = msgspec.field(default_factory=dict)
     estimators: list[EstimatorRecord] = msgspec.field(default_factory=list)
     targets: list[TargetRecord] = msgspec.field(default_factory=list)
     flat: bool = True  # whether y was one-dimensional
@@ -153,12 +132,13 @@ def describe(model: Any, score: float | None, nested: bool = False) -> ModelReco
             schema=model.input_schema_,
         )
     parameters = plain_parameters(model)
-    fitted = [_describe_estimator(each) for each in model.estimators_]
+    objects = {name: parameters[name] for name in _OBJECTS if name in parameters}
+    objects = {n: each for n, each in objects.items() if not isinstance(each, str | None)}
     return ModelRecord(
         model=type(model).__name__,
-        **_described_parameters(parameters),
-        parameters=parameters,
-        estimators=fitted,
+        parameters={n: each for n, each in parameters.items() if n not in objects},
+        objects={name: _described(value) for name, value in objects.items()},
+        estimators=[_describe_estimator(each) for each in model.estimators_],
         graph_kind=model._graph_kind,
         seed=seed,
         targets=describe_targets(model),
@@ -196,43 +176,22 @@ def _describe_estimator(model: FittedModel) -> EstimatorRecord:
     )
 
 
-def _described_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Remove parameters that are not plain values, and describe them."""
-    found: dict[str, Any] = {}
-    for name in ("encoder", "readout", "candidates", "class_weight"):
-        value = parameters.get(name)
-        if value is None or isinstance(value, str):
-            continue
-        del parameters[name]
-        if name == "candidates":
-            found[name] = [
-                CandidateRecord(name=own, encoder=_template(encoder), readout=_template(readout))
-                for own, encoder, readout in value
-            ]
-        elif name == "class_weight":
-            for label in map(_plain, value):
-                if not isinstance(label, Label):
-                    refuse(
-                        f"class_weight has the key {label!r}, which a file cannot have; use y's "
-                        "labels"
-                    )
-            found[name] = [ClassWeight(label=_plain(k), weight=_plain(v)) for k, v in value.items()]
-        else:
-            found[name] = _template(value)
-    return found
-
-
-def _template(value: Any) -> Any:
-    """Describe an encoder or a readout that is not fitted; its name is a description already."""
+def _described(value: Any) -> Any:
+    """Describe an encoder or a readout that is not fitted, and rows of these and plain values."""
     if isinstance(value, Encoder):
         return describe_template(value)
     for kind, readout in _READOUTS.items():
         if isinstance(value, readout):
-            return ReadoutRecord(kind=kind, parameters=plain_parameters(value))  # type: ignore[arg-type]
-    return value
-
-
-def _plain(value: Any) -> Any:
+            return EncoderRecord(kind=kind, parameters=plain_parameters(value), facts={})
+    if isinstance(value, Mapping):
+        for label in value:
+            if not isinstance(label, Label | np.generic):
+                refuse(
+                    f"class_weight has the key {label!r}, which a file cannot have; use y's labels"
+                )
+        value = list(value.items())
+    if isinstance(value, list | tuple):
+        return [[_described(each) for each in row] for row in value]
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -254,32 +213,32 @@ def build_model(record: ModelRecord) -> Any:
     kind, parameters = MODELS[record.model], dict[str, Any](record.parameters)
     if parameters.get("class_weight") not in (None, "balanced"):
         refuse("its class_weight is neither 'balanced' nor a list of weights")
-    given = {
-        "encoder": _built(record.encoder),
-        "readout": _built(record.readout),
-        "candidates": None if record.candidates is None else [
-            (each.name, _built(each.encoder), _built(each.readout)) for each in record.candidates
-        ],
-        "class_weight": None if record.class_weight is None else _weights(record.class_weight),
-    }  # fmt: skip
-    given = {name: value for name, value in given.items() if value is not None}
-    if twice := parameters.keys() & given.keys():
-        refuse(f"it has the parameter {min(twice)!r} twice")
-    return with_parameters(kind, parameters | given, kind._check_parameters)
+    objects = {name: _built(value) for name, value in record.objects.items()}
+    if wrong := objects.keys() - set(_OBJECTS) | objects.keys() & parameters.keys():
+        refuse(f"it has the parameter {min(wrong)[:40]!r} twice, or as an object")
+    if "class_weight" in objects:
+        objects["class_weight"] = _weights(objects["class_weight"])
+    return with_parameters(kind, parameters | objects, kind._check_parameters)
 
 
 def _built(described: Any) -> Any:
-    """Build an encoder or a readout of a description; its name is enough."""
-    if isinstance(described, EncoderRecord):
-        return build_encoder(described)
-    if isinstance(described, ReadoutRecord):
+    """Build an encoder, a readout, or rows of these and plain values."""
+    if isinstance(described, list):
+        return [tuple(map(_built, row)) for row in described]
+    if not isinstance(described, EncoderRecord):
+        return described
+    if described.kind in _READOUTS and not described.facts:
         return with_parameters(_READOUTS[described.kind], described.parameters, check_readout)
-    return described
+    return build_encoder(described)
 
 
-def _weights(pairs: Sequence[ClassWeight]) -> Mapping[Label, float]:
-    found = {pair.label: pair.weight for pair in pairs}
-    if len(found) < len(pairs) or not all(0 < weight < math.inf for weight in found.values()):
+def _weights(rows: Any) -> Mapping[Label, float]:
+    try:
+        found = dict(rows)
+        fits = all(isinstance(own, Label) and 0 < w < math.inf for own, w in found.items())
+    except (TypeError, ValueError):
+        refuse("its class_weight is not a list of labels and weights")
+    if len(found) < len(rows) or not fits:
         refuse("its class_weight has a class twice, or a weight that is not above zero")
     return found
 

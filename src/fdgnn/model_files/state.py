@@ -361,9 +361,7 @@ def training_arrays(kept: TrainingGraphs | None) -> dict[str, Array]:
     if kept is None:
         return {}
     known, values = kept.targets.known, np.asarray(kept.targets.values, dtype=np.float64)
-    arrays: dict[str, Array] = {"targets": np.where(known, values, 0.0)}
-    if not known.all():
-        arrays["known"] = known.astype(np.uint8)
+    arrays = {"targets": np.where(known, values, 0.0), "known": known.astype(np.uint8)}
     if kept.errors is not None:
         arrays["errors"] = np.where(np.isnan(kept.errors), -1.0, kept.errors)
     for name, texts in (("ids", kept.ids), ("smiles", kept.smiles)):
@@ -385,11 +383,9 @@ def restore_training_graphs(
     sizes = {len(model.estimators_[i].readout.dual) for i in kernels}
     values = take(arrays, "targets", 2)
     shape, n_targets = values.shape, len(model.targets_)
-    known = np.ones(shape, dtype=bool)
-    if "known" in arrays:
-        given = take(arrays, "known", 2, np.uint8)
-        _check_training(given.shape == shape and bool((given <= 1).all()))
-        known = given.astype(bool)
+    given = take(arrays, "known", 2, np.uint8)
+    known = given == 1
+    _check_training(given.shape == shape and bool((given <= 1).all()))
     _check_training(sizes == {shape[0]} and shape[1] == n_targets)
     errors = None
     if "errors" in arrays:
