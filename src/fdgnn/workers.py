@@ -122,13 +122,14 @@ class Workers:
 
     def over(self, function: Callable[[Item], R], items: Sequence[Item]) -> Iterator[R]:
         """Yield the results of items in their order, by threads, which share this memory."""
+        n = min(self.n_threads, len(items))
         if self.client is not None:
             yield from self.run(function, items)
-        elif min(self.n_threads, len(items)) <= 1:
-            yield from map(function, items)
+        elif n <= 1:
+            yield from map(partial(_call, function), items)
         else:
-            with interruptible_threads(min(self.n_threads, len(items))) as pool:
-                yield from pool.map(function, items)
+            with interruptible_threads(n) as pool:
+                yield from pool.map(partial(_call, function), items)
 
     def _in_order(
         self,

@@ -25,7 +25,6 @@ from fdgnn.estimators.base import Answers
 from fdgnn.model_files import load_model
 from fdgnn.neighbors import Neighbors
 from fdgnn.records import Record, cached_property
-from fdgnn.uncertainty import FittedTarget
 from fdgnn.workers import Workers
 
 NO_CLASS = "none"  # in place of a set without classes
@@ -125,8 +124,6 @@ class Predictor:
             raise ValueError(f"`precision` is {self.precision}; expected 1 to 17 digits")
         if self.neighbors:
             self.model._known_training_graphs()
-        for target in self._targets:
-            target.covered_values(np.zeros((1, target.n_outputs)), np.ones(1))
         self._check_names([*self.keep, *self.columns])
 
     def _check_names(self, names: list[str]) -> None:
@@ -149,7 +146,8 @@ class Predictor:
         molecules = schema is not None and schema.source == "molecules"
         changes = schema is not None and schema.standardize is not None
         first = [_SMILES] if molecules and _SMILES not in self.keep else []
-        own = [name for target in self._targets for name in target.names]
+        outputs = np.zeros((1, self.model._n_outputs))
+        own = self._target_values(outputs, np.ones((1, len(self.model.targets_))))
         return [*first, *own, *self._neighbor_names, *(["standardized"] * changes), *_OF_ROWS]
 
     @cached_property
@@ -161,10 +159,6 @@ class Predictor:
         names += [f"_{target.name or 'target'}" for target in self.model.targets_]
         count = min(self.neighbors, len(kept))
         return [f"neighbor_{i}{name}" for i in range(1, count + 1) for name in names]
-
-    @cached_property
-    def _targets(self) -> list[_TargetColumns]:
-        return [_TargetColumns(self, target) for target in self.model.targets_]
 
     def predict(self, table: GraphTable) -> PredictedRows:
         """Predict the rows of one table."""
@@ -188,9 +182,8 @@ class Predictor:
         answers = Answers(model, graphs)
         unknown, nothing = answers.unknown_labels, answers.nothing_known
         strange = model._out_of_domain(graphs, answers.domain_distance)
-        values: dict[str, list[Any]] = {}
-        for t, target in enumerate(self._targets):
-            values |= target.values(answers, t)
+        difficulty = None if self.coverage is None else answers.difficulty
+        values = self._target_values(answers.outputs, difficulty)
         for column in values.values():
             for g in nothing:  # nothing is known of it: the answer is not about this graph
                 column[g] = None
@@ -214,6 +207,32 @@ class Predictor:
             unanswered=len(nothing), changed=n_changed,
         )  # fmt: skip
         return PredictedRows(found, rejects, counts)
+
+    def _target_values(self, outputs: Floats, difficulty: Any) -> dict[str, list[Any]]:
+        """Return predictions, the outputs behind them, probabilities, and sets or intervals.
+
+        Each target has its own columns; those of the only target end without its name.
+        """
+        found: dict[str, list[Any]] = {}
+        for t, target in enumerate(self.model.targets_):
+            end, of = (f"_{target.name}", f"{target.name}_") if target.name else ("", "")
+            own, classes = outputs[:, target.columns], target.classes
+            values = [target.predict(own).tolist(), own.max(axis=1).tolist()]
+            names = [f"prediction{end}", f"score{end}"]
+            if classes is not None and self.model.probability:
+                names += [f"probability_{of}{c}" for c in classes]
+                values += target.probabilities(own).T.tolist()
+            if self.coverage is not None and classes is not None:
+                names.append(f"set{end}")
+                texts = np.array([str(c) for c in classes.tolist()], dtype=object)
+                sets = target.sets(own, self.coverage, by_class=self.by_class)
+                values.append(["|".join(texts[row]) or NO_CLASS for row in sets])
+            elif self.coverage is not None:
+                names += [f"low{end}", f"high{end}"]
+                values += target.intervals(own, self.coverage, difficulty[:, t]).T.tolist()
+            self._check_names([*found, *names])
+            found |= zip(names, values, strict=True)
+        return found
 
     def _neighbor_values(self, found: Neighbors) -> dict[str, list[Any]]:
         """Return the columns of neighbors: their ids or positions, similarities and targets."""
@@ -248,41 +267,6 @@ def _given_smiles(table: GraphTable) -> list[Any]:
     for row, smiles in zip(table.rows.tolist(), table.smiles or (), strict=True):
         found[row] = smiles
     return found
-
-
-class _TargetColumns:
-    """The columns of one target; without a name it is the only one."""
-
-    def __init__(self, predictor: Predictor, target: FittedTarget) -> None:
-        self.target, self.n_outputs = target, target.columns.stop - target.columns.start
-        self.coverage, self.by_class = predictor.coverage, predictor.by_class
-        end, of = (f"_{target.name}", f"{target.name}_") if target.name else ("", "")
-        classes, self.probability = target.classes, getattr(predictor.model, "probability", False)
-        self.names = [f"prediction{end}", f"score{end}"]
-        if classes is not None and self.probability:
-            self.names += [f"probability_{of}{c}" for c in classes]
-        if self.coverage is not None:
-            self.names += [f"low{end}", f"high{end}"] if classes is None else [f"set{end}"]
-
-    def values(self, answers: Answers, number: int) -> dict[str, list[Any]]:
-        """Return the prediction, the output behind it, probabilities, and sets or intervals."""
-        target, outputs = self.target, answers.outputs[:, self.target.columns]
-        columns = [target.predict(outputs).tolist(), outputs.max(axis=1).tolist()]
-        if target.classes is not None and self.probability:
-            columns += target.probabilities(outputs).T.tolist()
-        if self.coverage is not None:
-            columns += self.covered_values(outputs, answers.difficulty[:, number])
-        return dict(zip(self.names, columns, strict=True))
-
-    def covered_values(self, outputs: Floats, difficulty: Floats) -> list[list[Any]]:
-        """Return the columns of sets or intervals for the target's outputs (n, its columns)."""
-        if self.coverage is None:
-            return []
-        if self.target.classes is None:
-            return list(self.target.intervals(outputs, self.coverage, difficulty).T.tolist())
-        names = np.array([str(c) for c in self.target.classes.tolist()], dtype=object)
-        sets = self.target.sets(outputs, self.coverage, by_class=self.by_class)
-        return [["|".join(names[row]) or NO_CLASS for row in sets]]
 
 
 def load_predictor(path: str | os.PathLike[str]) -> Any:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from msgspec.structs import replace as replace_fields
@@ -35,7 +35,6 @@ from fdgnn.scale.shards import Shard, ShardRequest
 from fdgnn.schema import InputSchema, TaskName
 from fdgnn.targets import Targets
 from fdgnn.tasks import table_targets
-from fdgnn.threads import one_blas_thread
 from fdgnn.workers import Workers
 
 Result = TypeVar("Result")
@@ -215,8 +214,7 @@ def _target_arrays(table: GraphTable) -> dict[str, Array]:
     return arrays
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """Every `stride`-th chunk of a shard, beginning with chunk `first`: one task of a worker."""
 
     shard: Shard
@@ -363,15 +361,8 @@ class ChunkedGraphs:
 # ---------------------------------------------------------------------- features
 
 
-class _Kept:
-    """Loaded chunks that this process keeps in memory, of one loader at a time."""
-
-    def __init__(self, token: str) -> None:
-        self.token, self.n_bytes = token, 0
-        self.chunks: dict[str, Any] = {}
-
-
-_kept = _Kept("")
+#: Features of chunks that this process keeps in memory, of one loader at a time.
+_kept: dict[str, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -391,17 +382,14 @@ class _Loader:
 
     def load(self, chunk: Chunk) -> Any:
         """Return the features of a chunk, which stay in memory if there is room."""
-        global _kept
-        if _kept.token != self.token:
-            _kept = _Kept(self.token)
-        kept, name = _kept, f"{chunk.store.contents} {chunk.report.number}"
-        if name in kept.chunks:
-            return kept.chunks[name]
+        key = f"{self.token} {chunk.store.contents} {chunk.report.number}"
+        if key in _kept:
+            return _kept[key]
         X = self.features(chunk)
-        size = sum(a.nbytes for a in X) if isinstance(X, SparseRows) else X.nbytes
-        if kept.n_bytes + size <= self.cache_bytes:
-            kept.n_bytes += size
-            kept.chunks[name] = X
+        for other in [each for each in list(_kept) if not each.startswith(f"{self.token} ")]:
+            _kept.pop(other, None)
+        if sum(map(_n_bytes, [X, *_kept.values()])) <= self.cache_bytes:
+            _kept[key] = X
         return X
 
     def features(self, chunk: Chunk) -> Any:
@@ -428,6 +416,10 @@ class _Loader:
         labels = ("vocabulary", "arc_vocabulary")
         own = {n: getattr(facts, n) for n in facts.__struct_fields__ if n not in labels}
         return type(self.encoder).__name__, parameters, own, self.encoder.graph_kind_.vertices
+
+
+def _n_bytes(X: Any) -> int:
+    return sum(a.nbytes for a in X) if isinstance(X, SparseRows) else int(X.nbytes)
 
 
 def sparse_rows(X: Any) -> SparseRows:
@@ -477,14 +469,11 @@ class ChunkedFeatures(Chunks):
     def gather(self, function: Callable[..., Result], *rows: Array) -> list[Result]:
         """Return ``function(features, *rows)`` of each chunk, in their order."""
         found: list[Any] = [None] * len(self._chunks)
-        strips = self._over(partial(_collect, self._loader, function), rows)
-        for first, results in enumerate(strips):
-            found[first :: self._n_strips] = results
+        for first, results in enumerate(
+            self._over(partial(_collect, self._loader, function), rows)
+        ):
+            found[first::_STRIPS] = results
         return found
-
-    @property
-    def _n_strips(self) -> int:
-        return min(_STRIPS, len(self._chunks))
 
     def _over(self, function: Callable[[Any], Result], rows: Sequence[Array]) -> Iterator[Result]:
         """Yield the results of a function for each strip: some chunks with their rows of arrays."""
@@ -492,25 +481,22 @@ class ChunkedFeatures(Chunks):
             (chunk, [each[start:end] for each in rows])
             for chunk, (start, end) in zip(self._chunks, pairwise(self._ends), strict=True)
         ]
-        strips = [work[first :: self._n_strips] for first in range(self._n_strips)]
+        strips = [work[first::_STRIPS] for first in range(min(_STRIPS, len(work)))]
         yield from self._graphs.workers.over(function, strips)
 
 
 def _encode(loader: _Loader, chunk: Chunk) -> None:
-    with one_blas_thread():
-        loader.features(chunk)
+    loader.features(chunk)
 
 
 def _add_up(
     loader: _Loader, add: Callable[..., None], shapes: Sequence[tuple[int, ...]], strip: Any
 ) -> Sums:
     sums = tuple(np.zeros(shape) for shape in shapes)
-    with one_blas_thread():
-        for chunk, rows in strip:
-            add(sums, loader.load(chunk), *rows)
+    for chunk, rows in strip:
+        add(sums, loader.load(chunk), *rows)
     return sums
 
 
 def _collect(loader: _Loader, function: Callable[..., Result], strip: Any) -> list[Result]:
-    with one_blas_thread():
-        return [function(loader.load(chunk), *rows) for chunk, rows in strip]
+    return [function(loader.load(chunk), *rows) for chunk, rows in strip]

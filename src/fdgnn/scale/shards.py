@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from gzip import GzipFile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fdgnn import files
 from fdgnn.datasets import iter_graphs
@@ -22,8 +22,7 @@ _LINES = ("csv", "tsv", "jsonl", "smi")  # formats that have a row per line
 _LEFT_OPEN = ("format", "target", "numeric", "id_column", "smiles_column", "strict")  # by a schema
 
 
-@dataclass(frozen=True)
-class Shard:
+class Shard(NamedTuple):
     """A file of graphs: a path, or a URL that fsspec opens, and a text that changes with it."""
 
     path: str

@@ -153,12 +153,9 @@ def read_shards(
     parse = partial(parse_block, resolved, folder, look if here else None)
     found = list(workers.run(parse, blocks, look))
     look()
-    numbered = [
-        (shards.index(block.shard), chunk.report.number, chunk)
-        for block, (chunks, _) in zip(blocks, found, strict=True)
-        for chunk in chunks
-    ]
-    chunks = [chunk for *_, chunk in sorted(numbered, key=lambda each: each[:2])]
+    place = {shard.path: number for number, shard in enumerate(shards)}
+    chunks = [chunk for some, _ in found for chunk in some]
+    chunks.sort(key=lambda chunk: (place[chunk.source], chunk.report.number))
     n_new = sum(new for _, new in found)
     return _chunked(chunks, resolved.schema, folder, plan, workers, context, n_new)
 
