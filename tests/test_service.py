@@ -9,10 +9,12 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.client import HTTPConnection
+from itertools import chain
 
 import numpy as np
 import psutil
@@ -146,7 +148,10 @@ def test_a_row_that_cannot_be_predicted_has_an_error_in_its_place(client):
         ({"graphs": [{"edge_index": "no"}]}, 422, "Expected `array`"),
         ({"graphs": [], "surprise": 1}, 422, "surprise"),
         ({"graphs": [{"edge_index": [[], []]}], "features": {"a": []}}, 422, "'a' has 0 values"),
+        ({"graphs": [], "features": {"a": []}}, 422, "'a' is not one of the model's features"),
         ({"graphs": [{"edge_index": [[], []]}] * 51}, 413, "FDGNN_MAX_REQUEST_ROWS"),
+        ({"graphs": [{"edge_index": [[0], [9998]]}] * 11}, 413, "FDGNN_MAX_REQUEST_SIZE"),
+        ({"graphs": [{"edge_index": [[], []], "num_nodes": 50_001}] * 2}, 413, "total size"),
         (b" " * 200_001, 413, "FDGNN_MAX_REQUEST_BYTES"),
     ],
 )
@@ -167,23 +172,36 @@ def test_a_wrong_content_length_is_rejected(server, length):
     connection.close()
 
 
-def test_no_rows_and_other_paths(client):
+def test_a_row_that_is_too_large_has_an_error_in_its_place(client):
+    _, content = rows(3)
+    content[1] = {"edge_index": [[0], [99_999]]}
+    answer = client("POST", "/predict", {"graphs": content})[1]["predictions"]
+    assert answer[1]["error"]["type"] == "too_large"
+    assert "FDGNN_MAX_REQUEST_SIZE" in answer[1]["error"]["message"]
+    assert ["prediction" in row for row in answer] == [True, False, True]
+
+
+def test_no_rows_and_other_paths(server, client):
     assert client("POST", "/predict", {"graphs": []})[1]["predictions"] == []
     assert client("GET", "/nowhere")[0] == 404
     assert client("GET", "/predict")[0] == 405
+    logged = [record for record in records_of(server[2]) if record["message"] == "request"]
+    assert [(each["method"], each["path"], each["status"]) for each in logged[-3:]] == [
+        ("POST", "/predict", 200),
+        ("GET", "/nowhere", 404),
+        ("GET", "/predict", 405),
+    ]
+
+
+def count_in(text, sample):
+    return int(next(line for line in text.splitlines() if line.startswith(sample)).split()[-1])
 
 
 def test_metrics_count_requests_and_rows(client):
     before = client("GET", "/metrics")[1]
     client("POST", "/predict", {"graphs": rows(4)[1]})
     after = client("GET", "/metrics")[1]
-
-    def rows_in(text):
-        return int(
-            next(x for x in text.splitlines() if x.startswith("fdgnn_rows_total")).split()[1]
-        )
-
-    assert rows_in(after) == rows_in(before) + 4
+    assert count_in(after, "fdgnn_rows_total") == count_in(before, "fdgnn_rows_total") + 4
 
 
 def test_the_schema_names_all_that_requests_may_have(client):
@@ -231,7 +249,7 @@ def test_requests_that_have_begun_are_answered_before_the_end(folder, workers):
         family = psutil.Process(process.pid).children(recursive=True)
         client = Client(port)
         assert client("GET", "/health")[0] == 200  # connected, and the worker is ready
-        content = {"graphs": rows(3000)[1]}
+        content = {"graphs": rows(1000)[1]}
         with ThreadPoolExecutor(1) as pool:
             answer = pool.submit(client, "POST", "/predict", content)
             while not in_progress(port):
@@ -240,7 +258,7 @@ def test_requests_that_have_begun_are_answered_before_the_end(folder, workers):
             status, found = answer.result(SECONDS)
         client.connection.close()
         assert status == 200
-        assert len(found["predictions"]) == 3000
+        assert len(found["predictions"]) == 1000
         process.wait(SECONDS)
     assert psutil.wait_procs(family, SECONDS)[1] == []
 
@@ -249,11 +267,16 @@ def test_workers_share_the_requests_and_do_not_outlive_a_killed_service(folder):
     with serving(folder, 2) as (process, port, log):
         family = psutil.Process(process.pid).children(recursive=True)
         end = time.monotonic() + SECONDS
-        answering = set()
+        answering, n_rows = set(), 0
         while len(answering) < 2:
             assert time.monotonic() < end
-            ask_at_once(port, rows(8, seed=3)[1])
+            n_rows += sum(map(len, ask_at_once(port, rows(8, seed=3)[1])))
             answering = {r["process"] for r in records_of(log) if r["message"] == "request"}
+        client = Client(port)
+        text = client("GET", "/metrics")[1]  # of one worker, but with the counts of both
+        client.connection.close()
+        assert count_in(text, "fdgnn_rows_total") == n_rows
+        assert count_in(text, 'fdgnn_request_seconds_bucket{le="+Inf"}') == n_rows
         process.kill()
     assert psutil.wait_procs(family, SECONDS)[1] == []
 
@@ -278,7 +301,7 @@ def test_requests_made_from_the_schema_are_answered_as_it_says(path, folder):
         case.validate_response(response, checks=[
             checks.not_a_server_error, checks.status_code_conformance,
             checks.content_type_conformance, checks.response_schema_conformance,
-            checks.negative_data_rejection,
+            checks.negative_data_rejection, checks.unsupported_method,
         ])  # fmt: skip
 
     modes = schemathesis.GenerationMode
@@ -300,15 +323,22 @@ def test_molecules_with_features(tmp_path):
     model.input_schema_ = table.schema
     save_model(model, tmp_path / "molecules.fdgnn")
     service = Service(tmp_path / "molecules.fdgnn")
-    body = {"smiles": ["CCO", "no molecule"], "features": {"dose": [1, 2]}}
-    good, bad = service.predict(json.dumps(body).encode()).predictions
+
+    def predict(*smiles, **features):
+        body = json.dumps({"smiles": smiles, "features": features}).encode()
+        return list(chain.from_iterable(service.predict(body)))
+
+    good, bad, long = predict("CCO", "no molecule", "C" * 1001, dose=[1, 2, 3])
     assert "prediction" in good
     assert bad["error"].type == "invalid_row"
-    with (
-        limits.changed(FDGNN_MAX_REQUEST_ROWS=1),
-        pytest.raises(RequestError, match="FDGNN_MAX_REQUEST_ROWS"),
-    ):
-        service.predict(json.dumps(body).encode())
+    assert long["error"].type == "too_large"
+    assert "FDGNN_MAX_REQUEST_SMILES" in long["error"].message
+    with limits.changed(FDGNN_MAX_REQUEST_ROWS=1), pytest.raises(RequestError, match="REQUEST_ROW"):
+        predict("CCO", "CC", dose=[1, 2])
+    with pytest.raises(RequestError, match="total size is 100001"):
+        predict(*["C" * 1000] * 100, "C", dose=[0] * 101)
+    with pytest.raises(RequestError, match="'other' is not one of"):
+        predict("CCO", dose=[1], other=[1])
 
 
 def test_what_serve_refuses(tmp_path):
@@ -325,34 +355,106 @@ def test_what_serve_refuses(tmp_path):
     assert run("x.fdgnn", "--port", "70000").returncode == 2
 
 
-@pytest.mark.parametrize(("then", "status"), [("nothing", 408), ("http.disconnect", 499)])
+def scope_of(path, method="POST"):
+    return {
+        "type": "http", "method": method, "path": path, "headers": [], "query_string": b"",
+    }  # fmt: skip
+
+
+async def call(app, path, messages, method="POST"):
+    """Call an application in this process; return what it sends."""
+    messages, sent = list(messages), []
+
+    async def receive():
+        if not messages:
+            await asyncio.sleep(SECONDS)
+        return messages.pop(0)
+
+    async def send(message):
+        sent.append(message)
+
+    await app(scope_of(path, method), receive, send)
+    return sent
+
+
+def run(coroutine):
+    with ThreadPoolExecutor() as pool:  # a browser test of the same process has an event loop here
+        return pool.submit(asyncio.run, coroutine).result()
+
+
+@pytest.fixture
+def answering(folder, monkeypatch):
+    """A service that counts its calls of `predict`, which wait until they may go on."""
+    found = service.Service(folder / "graphs.fdgnn")
+    found.n_calls, found.begun, found.may_go_on = 0, threading.Event(), threading.Event()
+    of_chunk = type(found.predictor).predict
+
+    def predict(predictor, table):
+        found.n_calls += 1
+        found.begun.set()
+        assert found.may_go_on.wait(SECONDS)
+        return of_chunk(predictor, table)
+
+    monkeypatch.setattr(type(found.predictor), "predict", predict)
+    return found
+
+
+def body_of(n_rows):
+    content = json.dumps({"graphs": rows(n_rows)[1]}).encode()
+    return {"type": "http.request", "body": content, "more_body": False}
+
+
+@pytest.mark.parametrize(("then", "status"), [([], 408), ([{"type": "http.disconnect"}], 499)])
 def test_a_body_that_does_not_end_is_not_waited_for(folder, monkeypatch, then, status):
     monkeypatch.setattr(service, "_SECONDS_TO_SEND", 0.05)
     failures = []
     monkeypatch.setattr(service.logger, "exception", failures.append)
     answering = service.Service(folder / "graphs.fdgnn", None)
-    messages = [{"type": "http.request", "body": b"{", "more_body": True}, {"type": then}]
-    sent = []
-
-    async def receive():
-        message = messages.pop(0)
-        if message["type"] == "nothing":
-            await asyncio.sleep(SECONDS)
-        return message
-
-    async def send(message):
-        sent.append(message)
-
-    scope = {
-        "type": "http", "method": "POST", "path": "/predict", "headers": [], "query_string": b"",
-    }  # fmt: skip
-    app = service.create_app(answering)
-    with ThreadPoolExecutor() as pool:  # a browser test of the same process has an event loop here
-        pool.submit(asyncio.run, app(scope, receive, send)).result()
+    messages = [{"type": "http.request", "body": b"{", "more_body": True}, *then]
+    sent = run(call(service.create_app(answering), "/predict", messages))
     assert sent[0]["status"] == status
-    assert answering.in_progress == 0
-    assert f'status="{status}"' in answering.metrics()
+    assert "fdgnn_requests_in_progress 0" in answering.metrics.text()
+    assert f'{{status="{status}"}} 1' in answering.metrics.text()
     assert failures == []
+
+
+def test_nothing_more_is_predicted_for_a_client_that_disconnects(answering):
+    answering.may_go_on.set()
+    messages = [body_of(100), {"type": "http.disconnect"}]
+    sent = run(call(service.create_app(answering), "/predict", messages))
+    assert sent[0]["status"] == 499
+    assert answering.n_calls == 0
+
+
+def test_other_requests_are_answered_while_rows_are_predicted(answering):
+    async def check():
+        app = service.create_app(answering)
+        large = asyncio.create_task(call(app, "/predict", [body_of(100)]))
+        await asyncio.to_thread(answering.begun.wait, SECONDS)
+        assert (await call(app, "/health", [], "GET"))[0]["status"] == 200
+        assert "in_progress 1" in (await call(app, "/metrics", [], "GET"))[1]["body"].decode()
+        answering.may_go_on.set()
+        assert len(json.loads((await large)[1]["body"])["predictions"]) == 100
+
+    run(check())
+    assert answering.n_calls == 4
+
+
+def test_a_request_ends_with_its_chunk_if_the_service_stops(answering):
+    """After the seconds that running requests have, uvicorn cancels them."""
+
+    async def check():
+        app = service.create_app(answering)
+        large = asyncio.create_task(call(app, "/predict", [body_of(100)]))
+        await asyncio.to_thread(answering.begun.wait, SECONDS)
+        large.cancel()
+        answering.may_go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await large
+
+    run(check())
+    assert answering.n_calls == 1
+    assert "fdgnn_requests_in_progress 0" in answering.metrics.text()
 
 
 def test_an_empty_host_is_not_all_addresses(folder):

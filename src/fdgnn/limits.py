@@ -109,8 +109,16 @@ MAX_LABEL = _limit("MAX_LABEL", 256, "labels of up to {} characters")
 
 MAX_ROW_BYTES = _limit("MAX_ROW_BYTES", 2**25, "rows of up to {} bytes")
 MAX_REJECTS = _limit("MAX_REJECTS", 10**6, "tables with up to {} rejected rows")
-MAX_REQUEST_BYTES = _limit("MAX_REQUEST_BYTES", 10_000_000, "requests of up to {} bytes")
-MAX_REQUEST_ROWS = _limit("MAX_REQUEST_ROWS", 10_000, "requests with up to {} rows")
+MAX_REQUEST_BYTES = _limit("MAX_REQUEST_BYTES", 4_000_000, "requests of up to {} bytes")
+MAX_REQUEST_ROWS = _limit("MAX_REQUEST_ROWS", 1000, "requests with up to {} rows")
+MAX_REQUEST_SIZE = _limit(
+    "MAX_REQUEST_SIZE",
+    100_000,
+    "requests with up to {} vertices, edges and characters of SMILES",
+)
+MAX_REQUEST_SMILES = _limit(
+    "MAX_REQUEST_SMILES", 1000, "requests with SMILES of up to {} characters"
+)
 MAX_SMILES = _limit("MAX_SMILES", 5000, "SMILES of up to {} characters")
 MAX_EXPANSION = _limit("MAX_EXPANSION", 200, "files that unpack to up to {} times their size")
 MAX_UNPACKED_BYTES = _limit("MAX_UNPACKED_BYTES", 2**33, "files that unpack to up to {} bytes")

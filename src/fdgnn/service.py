@@ -3,14 +3,14 @@
 ======  ==================  ============================================================
 POST    ``/predict``        predictions of SMILES or graphs, one object for each row
 GET     ``/health``         whether the model is loaded, and which it is
-GET     ``/metrics``        counts and seconds of the answering process, for Prometheus
+GET     ``/metrics``        counts and seconds of all worker processes, for Prometheus
 GET     ``/openapi.json``   the schema of all this
 ======  ==================  ============================================================
 
 Requests and answers are `msgspec` structs: they are checked while they are decoded, and the schema
 is made from them. A row that cannot be predicted has an ``error`` in its place and does not disturb
-the others. Predictions run in threads of their own, so that a large request does not delay
-``/health``.
+the others. Threads predict some rows at a time: other requests are answered meanwhile, and nothing
+more is predicted if the client disconnects or the service stops.
 """
 
 from __future__ import annotations
@@ -20,21 +20,27 @@ import io
 import json
 import logging
 import os
+import tempfile
 import time
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import joblib
 import msgspec
+import numpy as np
+import psutil
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fdgnn import limits
 from fdgnn._version import __version__
-from fdgnn.datasets import read_graphs
+from fdgnn.arrays import Floats
+from fdgnn.datasets import iter_graphs
 from fdgnn.exceptions import FDGNNError
 from fdgnn.extras import require
-from fdgnn.prediction.predictor import Predictor, load_predictor
+from fdgnn.prediction.predictor import PredictedRows, Predictor, load_predictor
 from fdgnn.texts import printable
 from fdgnn.workers import watch_parent
 
@@ -47,7 +53,21 @@ logger = logging.getLogger("fdgnn.service")
 
 MODEL_VARIABLE = "FDGNN_SERVICE_MODEL"  # by which workers find the model, with their options
 _SECONDS_TO_SEND = 10  # the body of a request
+_SECONDS_TO_END = 20  # for running requests when the service stops
+_CHUNK_SIZE = 25  # rows that are predicted before the connection is checked again
+_MOST_DECODED = 8  # requests; others wait as bytes
 _SECONDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # of the histogram of requests
+_STATUSES = (200, 404, 405, 408, 413, 422, 499, 500)
+_METRICS = {  # the samples of each family, in Prometheus' terms
+    ("fdgnn_requests_total", "counter"): [f'{{status="{s}"}}' for s in _STATUSES],
+    ("fdgnn_rows_total", "counter"): [""],
+    ("fdgnn_invalid_rows_total", "counter"): [""],
+    ("fdgnn_requests_in_progress", "gauge"): [""],
+    ("fdgnn_request_seconds", "histogram"): [
+        *[f'_bucket{{le="{s:g}"}}' for s in _SECONDS], '_bucket{le="+Inf"}', "_sum", "_count",
+    ],
+}  # fmt: skip
+_SAMPLES = [name + end for (name, _), ends in _METRICS.items() for end in ends]
 
 Value = str | float | int | bool | None
 Labels = list[int | float | str | list[float]]
@@ -73,14 +93,17 @@ class PredictRequest(Struct, forbid_unknown_fields=True):
 class RowError(Struct):
     """Why a row cannot be predicted."""
 
-    type: Literal["invalid_row"]
+    type: Literal["invalid_row", "too_large"]
     message: str
+
+
+Answer = dict[str, Value | RowError]
 
 
 class PredictResponse(Struct):
     """An object for each row, in the order of the request: its columns, or an error."""
 
-    predictions: list[dict[str, Value | RowError]]
+    predictions: list[Answer]
     model: str
 
 
@@ -109,10 +132,54 @@ class RequestError(Exception):
         self.status, self.type = status, type
 
 
-class Service:
-    """A model that answers requests, and what it counts.
+class Metrics:
+    """Counts of requests and rows, for Prometheus.
 
-    Counts are changed by the thread of the event loop alone, predictions made by others.
+    Each of several workers counts in a file of its own in `folder`, and any of them reports the
+    sums. The counts of a worker remain when it ends.
+    """
+
+    def __init__(self, folder: str | None) -> None:
+        self.folder, n = folder, len(_SAMPLES)
+        self._own: Floats = np.zeros(n)
+        if folder is not None:
+            self._own = np.memmap(Path(folder, f"{os.getpid()}"), np.float64, "w+", shape=n)
+
+    def add(self, sample: str, amount: float = 1) -> None:
+        """Increase one of the counts of this process."""
+        self._own[_SAMPLES.index(sample)] += amount
+
+    def observe(self, seconds: float, status: int) -> None:
+        """Count a request."""
+        self.add(f'fdgnn_requests_total{{status="{status}"}}')
+        for bound in _SECONDS:
+            self.add(f'fdgnn_request_seconds_bucket{{le="{bound:g}"}}', seconds <= bound)
+        self.add('fdgnn_request_seconds_bucket{le="+Inf"}')
+        self.add("fdgnn_request_seconds_sum", seconds)
+        self.add("fdgnn_request_seconds_count")
+
+    def text(self) -> str:
+        """Return the counts of all workers in the text format of Prometheus."""
+        totals = self._own.copy()
+        for path in [] if self.folder is None else Path(self.folder).iterdir():
+            pid = int(path.name)
+            if pid != os.getpid() and path.stat().st_size:  # not one that starts at this moment
+                counts = np.array(np.memmap(path, np.float64, "r"))
+                if not psutil.pid_exists(pid):
+                    counts[_SAMPLES.index("fdgnn_requests_in_progress")] = 0
+                totals += counts
+        count_of = dict(zip(_SAMPLES, totals.tolist(), strict=True))
+        lines = []
+        for (name, kind), ends in _METRICS.items():
+            lines += [
+                f"# TYPE {name} {kind}",
+                *(f"{name}{e} {count_of[name + e]:.15g}" for e in ends),
+            ]
+        return "\n".join(lines) + "\n"
+
+
+class Service:
+    """A model that answers requests, and its metrics.
 
     Parameters
     ----------
@@ -120,92 +187,112 @@ class Service:
         The model file.
     coverage : float, optional
         Of conformal prediction sets or intervals, as in ``fdgnn predict``.
+    folder : path, optional
+        Folder of the metrics of several workers.
     """
 
-    def __init__(self, path: str | os.PathLike[str], coverage: float | None = None) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        coverage: float | None = None,
+        folder: str | None = None,
+    ) -> None:
         self.name = Path(path).name
         self.predictor = Predictor(load_predictor(path), coverage)
         self.predictor.model.set_params(n_jobs=1)
-        self.counts: Counter[str] = Counter()
-        self.in_progress = 0
-        self.seconds: Counter[float] = Counter()
-        self.total_seconds = 0.0
+        self.metrics = Metrics(folder)
 
-    def predict(self, body: bytes) -> PredictResponse:
-        """Return predictions for the JSON of a `PredictRequest`.
+    def predict(self, body: bytes) -> Iterator[list[Answer]]:
+        """Yield predictions for the JSON of a `PredictRequest`, some rows at a time.
 
         Raises
         ------
         RequestError
-            The body is not such a request, or does not fit the model.
+            The body is not such a request, is too large, or does not fit the model.
         """
         try:
             request = msgspec.json.decode(body, type=PredictRequest)
         except (ValueError, RecursionError) as error:
             raise RequestError(422, "invalid_request", str(error)) from None
-        rows = _rows_of(request)
+        rows, too_large = self._rows_of(request)
+        if not rows:
+            return
+        lines = io.StringIO("".join(json.dumps(row) + "\n" for row in rows))
+        vars(lines)["name"] = "the request"  # in messages
+        del request, rows  # their memory, while rows are predicted
+        try:
+            for table in iter_graphs(
+                lines, like=self.predictor.model, format="jsonl", chunk_size=_CHUNK_SIZE
+            ):
+                yield _answers(self.predictor.predict(table), table.start, too_large)
+        except (FDGNNError, ValueError) as error:
+            raise RequestError(422, "invalid_request", printable(str(error))) from None
+
+    def _rows_of(self, request: PredictRequest) -> tuple[list[dict[str, Any]], dict[int, str]]:
+        """Return the rows of a table of JSON lines, and reasons why some of them are too large.
+
+        The latter are empty in the table, so that they need no work.
+        """
+        if (request.smiles is UNSET) == (request.graphs is UNSET):
+            raise RequestError(422, "invalid_request", "give either `smiles` or `graphs`")
+        rows: list[dict[str, Any]]
+        empty: dict[str, Any]
+        if isinstance(request.smiles, UnsetType):
+            rows, empty = msgspec.to_builtins(request.graphs), {"edge_index": [[], []]}
+            limit = limits.MAX_REQUEST_SIZE
+        else:
+            rows, empty = [{"smiles": each} for each in request.smiles], {"smiles": ""}
+            limit = limits.MAX_REQUEST_SMILES
         if limits.MAX_REQUEST_ROWS.is_below(len(rows)):
             what = f"{len(rows)} rows; {limits.MAX_REQUEST_ROWS.in_words}"
             raise RequestError(413, "too_many_rows", what)
-        if not rows:
-            return PredictResponse([], self.name)
-        lines = io.StringIO("".join(json.dumps(row) + "\n" for row in rows))
-        vars(lines)["name"] = "the request"  # in messages
-        try:
-            table = read_graphs(lines, like=self.predictor.model, format="jsonl")
-            found = self.predictor.predict(table)
-        except (FDGNNError, ValueError) as error:
-            raise RequestError(422, "invalid_request", printable(str(error))) from None
-        names = [name for name in found.columns if name not in ("row", "error")]
-        columns = [found.columns[name] for name in names]
-        answers: list[dict[str, Any]] = [
-            dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)
-        ]
-        for reject in found.rejects:
-            answers[reject.row] = {"error": RowError("invalid_row", printable(reject.reason))}
-        return PredictResponse(answers, self.name)
-
-    def observe(self, seconds: float, status: int) -> None:
-        """Count a request."""
-        self.counts[f"status {status}"] += 1
-        self.total_seconds += seconds
-        for bound in _SECONDS:
-            self.seconds[bound] += seconds <= bound
-
-    def metrics(self) -> str:
-        """Return the counts in the text format of Prometheus."""
-        statuses = {k.split()[1]: n for k, n in self.counts.items() if k.startswith("status")}
-        n_requests = sum(statuses.values())
-        lines = ["# TYPE fdgnn_requests_total counter"]
-        lines += [f'fdgnn_requests_total{{status="{s}"}} {n}' for s, n in sorted(statuses.items())]
-        for name in ("rows", "invalid_rows"):
-            lines += [f"# TYPE fdgnn_{name}_total counter"]
-            lines += [f"fdgnn_{name}_total {self.counts[name]}"]
-        lines += ["# TYPE fdgnn_requests_in_progress gauge"]
-        lines += [f"fdgnn_requests_in_progress {self.in_progress}"]
-        lines += ["# TYPE fdgnn_request_seconds histogram"]
-        bounds = [*((f"{b:g}", self.seconds[b]) for b in _SECONDS), ("+Inf", n_requests)]
-        lines += [f'fdgnn_request_seconds_bucket{{le="{b}"}} {n}' for b, n in bounds]
-        lines += [f"fdgnn_request_seconds_sum {self.total_seconds:.6f}"]
-        lines += [f"fdgnn_request_seconds_count {n_requests}"]
-        return "\n".join(lines) + "\n"
+        too_large: dict[int, str] = {}
+        total = 0
+        for i, row in enumerate(rows):
+            size = _size_of(row)
+            if limit.is_below(size):
+                too_large[i] = f"its size is {size}; {limit.in_words}"
+                rows[i] = empty.copy()
+            else:
+                total += size
+        if limits.MAX_REQUEST_SIZE.is_below(total):
+            what = f"the total size is {total}; {limits.MAX_REQUEST_SIZE.in_words}"
+            raise RequestError(413, "too_large", what)
+        schema = self.predictor.model.input_schema_
+        known = () if schema is None else (*schema.descriptors, schema.id_column)
+        for name, values in ({} if request.features is UNSET else request.features).items():
+            why = "" if name in known else "is not one of the model's features"
+            if len(values) != len(rows):
+                why = f"has {len(values)} values, but there are {len(rows)} rows"
+            if why:
+                raise RequestError(422, "invalid_request", f"features: {name[:100]!r} {why}")
+            for row, value in zip(rows, values, strict=True):
+                row.setdefault(name, value)
+        return rows, too_large
 
 
-def _rows_of(request: PredictRequest) -> list[dict[str, Any]]:
-    """Return the rows of a request as those of a table of JSON lines."""
-    if (request.smiles is UNSET) == (request.graphs is UNSET):
-        raise RequestError(422, "invalid_request", "give either `smiles` or `graphs`")
-    if not isinstance(request.smiles, UnsetType):
-        rows: list[dict[str, Any]] = [{"smiles": each} for each in request.smiles]
-    else:
-        rows = [msgspec.to_builtins(graph) for graph in request.graphs]  # type: ignore[union-attr]
-    for name, values in ({} if request.features is UNSET else request.features).items():
-        if len(values) != len(rows):
-            what = f"features: {name!r} has {len(values)} values, but there are {len(rows)} rows"
-            raise RequestError(422, "invalid_request", what)
-        for row, value in zip(rows, values, strict=True):
-            row.setdefault(name, value)
-    return rows
+def _size_of(row: dict[str, Any]) -> int:
+    """Return the number of characters of a SMILES, or of vertices and edges of a graph."""
+    if "smiles" in row:
+        return len(row["smiles"])
+    last: int = max(chain.from_iterable(row["edge_index"]), default=-1)
+    n_vertices: int = max(row.get("num_nodes", 0), last + 1)
+    return n_vertices + sum(map(len, row["edge_index"])) // 2
+
+
+def _answers(found: PredictedRows, start: int, too_large: dict[int, str]) -> list[Answer]:
+    """Return an object for each row of a table whose first row is `start`."""
+    names = [name for name in found.columns if name not in ("row", "error")]
+    columns = [found.columns[name] for name in names]
+    answers: list[Answer] = [
+        dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)
+    ]
+    for reject in found.rejects:
+        error = RowError("invalid_row", printable(reject.reason))
+        if reject.row in too_large:
+            error = RowError("too_large", too_large[reject.row])
+        answers[reject.row - start] = {"error": error}
+    return answers
 
 
 # ---------------------------------------------------------------------- HTTP
@@ -222,9 +309,11 @@ def create_app(service: Service | None = None) -> Starlette:
 
     if service is None:
         watch_parent()
-        path, coverage = json.loads(os.environ[MODEL_VARIABLE])
-        service = Service(path, coverage)
+        service = Service(*json.loads(os.environ[MODEL_VARIABLE]))
     answering: Service = service
+    counted = service.metrics
+    decoded = asyncio.Semaphore(_MOST_DECODED)
+    threads = asyncio.Semaphore(joblib.cpu_count())
 
     def answer(content: Any, status: int = 200, headers: Any = None) -> Response:
         body = msgspec.json.encode(content)
@@ -232,38 +321,47 @@ def create_app(service: Service | None = None) -> Starlette:
 
     async def predict(request: Request) -> Response:
         body = await _body(request)
-        found = await run_in_threadpool(answering.predict, body)
-        answering.counts["rows"] += len(found.predictions)
-        answering.counts["invalid_rows"] += sum("error" in row for row in found.predictions)
-        return answer(found)
+        chunks, found = answering.predict(body), list[Answer]()
+        async with decoded:
+            while True:
+                if await request.is_disconnected():
+                    raise ClientDisconnect
+                async with threads:
+                    chunk = await run_in_threadpool(next, chunks, None)
+                if chunk is None:
+                    break
+                found += chunk
+        counted.add("fdgnn_rows_total", len(found))
+        counted.add("fdgnn_invalid_rows_total", sum("error" in row for row in found))
+        return answer(PredictResponse(found, answering.name))
 
     async def health(_: Request) -> Response:
         return answer(Health("ok", answering.name, __version__))
 
     async def metrics(_: Request) -> Response:
-        return Response(answering.metrics(), media_type="text/plain; version=0.0.4")
+        return Response(counted.text(), media_type="text/plain; version=0.0.4")
 
     async def openapi(_: Request) -> Response:
         return answer(openapi_schema())
 
-    def observed(handler: Callable[[Request], Any]) -> Callable[[Request], Any]:
-        async def handle(request: Request) -> Response:
+    def observed(handler: Callable[..., Any]) -> Callable[..., Any]:
+        async def handle(request: Request, *error: Exception) -> Response:
             start = time.perf_counter()
-            answering.in_progress += 1
+            counted.add("fdgnn_requests_in_progress")
             try:
-                response: Response = await handler(request)
-            except RequestError as error:
-                response = answer(Problem(error.type, str(error)), error.status)  # type: ignore[arg-type]
+                response: Response = await handler(request, *error)
+            except RequestError as problem:
+                response = answer(Problem(problem.type, str(problem)), problem.status)  # type: ignore[arg-type]
             except ClientDisconnect:
                 response = Response(status_code=499)  # nobody reads it; for the log and metrics
             except Exception:
                 logger.exception("request failed")
                 response = answer(Problem("internal", "the request failed; see the log"), 500)
             finally:
-                answering.in_progress -= 1
-            seconds = time.perf_counter() - start
-            answering.observe(seconds, response.status_code)
-            facts = {"path": request.url.path, "status": response.status_code}
+                counted.add("fdgnn_requests_in_progress", -1)
+            seconds, status = time.perf_counter() - start, response.status_code
+            counted.observe(seconds, status)
+            facts = {"method": request.method, "path": request.url.path, "status": status}
             logger.info("request", extra={"facts": facts | {"ms": round(1e3 * seconds, 2)}})
             return response
 
@@ -280,7 +378,7 @@ def create_app(service: Service | None = None) -> Starlette:
         problem = Problem("not_found", f"{request.method} {request.url.path}: {error.detail}")
         return answer(problem, error.status_code, error.headers)
 
-    handlers: Any = {404: not_found, 405: not_found}
+    handlers: Any = {404: observed(not_found), 405: observed(not_found)}
     return Starlette(routes=routes, exception_handlers=handlers)
 
 
@@ -336,7 +434,7 @@ def openapi_schema() -> dict[str, Any]:
 
 _REJECTED = {
     408: "The body was not sent in time",
-    413: "Too many bytes or rows",
+    413: "Too many bytes, rows, vertices, edges or characters",
     422: "Not a request that the model can take",
     500: "The service failed",
 }
@@ -350,13 +448,16 @@ def serve(
         raise ValueError("`host` is empty; name an address, such as 127.0.0.1")
     uvicorn = require("uvicorn", "serve", "HTTP services")
     service = Service(path, coverage)  # an error comes here, before there are processes
-    os.environ[MODEL_VARIABLE] = json.dumps([os.fspath(Path(path).resolve()), coverage])
     app: Any = create_app(service) if n_workers == 1 else "fdgnn.service:create_app"
-    uvicorn.run(
-        app, factory=n_workers > 1, host=host, port=port, workers=n_workers, log_config=_LOGGING,
-        access_log=False, timeout_graceful_shutdown=30, limit_concurrency=1000,
-        timeout_worker_healthcheck=60,  # a worker that loads a model on a busy machine answers late
-    )  # fmt: skip
+    with nullcontext() if n_workers == 1 else tempfile.TemporaryDirectory() as folder:
+        own = [os.fspath(Path(path).resolve()), coverage, folder]
+        os.environ[MODEL_VARIABLE] = json.dumps(own)
+        uvicorn.run(
+            app, factory=n_workers > 1, host=host, port=port, workers=n_workers,
+            log_config=_LOGGING, access_log=False, timeout_graceful_shutdown=_SECONDS_TO_END,
+            limit_concurrency=1000,
+            timeout_worker_healthcheck=60,  # loading a model on a busy machine takes long
+        )  # fmt: skip
 
 
 class JsonLines(logging.Formatter):
