@@ -25,6 +25,7 @@ from fdgnn.cli.inspection import model_in_words
 from fdgnn.datasets.molecule_files import smiles_column
 from fdgnn.exceptions import DatasetFormatError
 from fdgnn.graphs.molecules import ATOM_FEATURES, molecule_schema
+from fdgnn.schema import ReadOptions
 from strategies import assert_same
 
 rdkit = pytest.importorskip("rdkit")
@@ -244,7 +245,7 @@ def test_a_smiles_with_a_foreign_byte_at_an_end_is_a_bad_row(byte, tmp_path):
     """RDKit takes such bytes off, and reads the rest."""
     path = tmp_path / "m.csv"
     path.write_bytes(b"smiles\nCCO" + byte + b"\n" + byte + b"CCO\nCCO\n")
-    for like in (None, molecule_schema("element")):  # each by its own way
+    for like in (None, molecule_schema(ReadOptions(atoms="element"))):  # each by its own way
         table = read_graphs(path, like=like)
         assert table.rows.tolist() == [2]
         assert all("which no SMILES has" in each.reason for each in table.rejects)

@@ -17,7 +17,14 @@ from msgspec.structs import replace as replace_fields
 from fdgnn.arrays import Array, Ints
 from fdgnn.exceptions import DatasetFormatError, FDGNNWarning, GraphError, frames_of_libraries
 from fdgnn.graphs import GraphBatch
-from fdgnn.graphs.descriptors import is_missing, number_in
+from fdgnn.graphs.descriptors import (
+    Descriptors,
+    Value,
+    is_missing,
+    kind_of_cells,
+    number_in,
+    value_in,
+)
 from fdgnn.graphs.libraries import AttributeReader
 from fdgnn.graphs.molecules import Molecule
 from fdgnn.graphs.raw import Joined, Raw, join, lists_pairs, read_raw
@@ -320,7 +327,7 @@ class ChunkReader:
         ids: list[Any] = []
         raws: dict[int, Any] = {}
         rejects: dict[int, str] = {}
-        id_column, described = options.id_column or self.id_column, options.all_descriptors
+        id_column = options.id_column or self.id_column
         for i, row in enumerate(rows):
             own = row.id if isinstance(row, BadRow) else id_column and plain(row.get(id_column))
             ids.append(start + i if own is None else own)
@@ -331,21 +338,21 @@ class ChunkReader:
                 raws[i] = self.graph_of(row)
             except GraphError as error:
                 rejects[i] = error.reason
-                continue
-            if described:
-                cells_of_row = {name: plain(row.get(name)) for name in described}
-                raws[i] = replace(raws[i], cells=cells_of_row)
-        # 2. The targets, column by column.
+        # 2. The targets and the descriptors, column by column.
         targets: dict[int, Any] = {}
         if options.targets:
             given = {t: {i: cast(Cells, rows[i]).get(t) for i in raws} for t in options.targets}
             targets, errors = read_targets(given, options, self.name)
             rejects |= errors
             raws = {i: raw for i, raw in raws.items() if i not in errors}
+        described, categories = self._described(
+            {i: cast(Cells, rows[i]) for i in raws}, schema or self.like, rejects
+        )
+        raws = {i: raw for i, raw in raws.items() if i in described}
         # 3. All graphs by one schema.
         joined = Joined(None, None, {})
         if schema is not None or raws:
-            joined = join(raws, schema) if schema is not None else self._inferred(raws)
+            joined = join(raws, schema) if schema is not None else self._inferred(raws, categories)
         rejects |= joined.errors
         found_rejects = [Reject(start + i, ids[i], why) for i, why in sorted(rejects.items())]
         if rejects and options.strict:
@@ -353,7 +360,10 @@ class ChunkReader:
         if MAX_REJECTS.is_below(len(rejects)):
             raise _too_many_rejects(self.name, str(found_rejects[0]))
         # 4. The valid rows.
-        valid = [i for i in range(len(rows)) if i not in rejects]
+        valid, graphs = [i for i in range(len(rows)) if i not in rejects], joined.graphs
+        if options.all_descriptors and graphs is not None:
+            columns = Descriptors.of_rows([described[i] for i in valid])
+            graphs = replace(graphs, descriptors=columns)
         y: Array | None = None
         if several:
             y = np.full((len(valid), len(options.targets)), None, dtype=object)
@@ -372,7 +382,7 @@ class ChunkReader:
         is_molecules = self.source == "molecules"
         molecules = cast(dict[int, Molecule], raws if is_molecules else {})
         return GraphTable(
-            graphs=joined.graphs,
+            graphs=graphs,
             y=y,
             ids=tuple(ids),
             rows=np.array(valid, dtype=np.int64),
@@ -391,13 +401,47 @@ class ChunkReader:
             cells=cells,
         )
 
-    def _inferred(self, raws: Mapping[int, Any]) -> Joined:
+    def _described(
+        self, rows: Mapping[int, Cells], schema: InputSchema | None, rejects: dict[int, str]
+    ) -> tuple[dict[int, dict[str, Value]], tuple[str, ...]]:
+        """Read the descriptors of rows, and find which are categories, unless a schema says so.
+
+        These are the columns that the user names, and those with text. Rows with invalid values
+        are added to the rejects.
+        """
+        names, categories = self.options.all_descriptors, self.options.categories
+        if schema is not None:
+            categories = schema.categories
+        else:
+            try:
+                columns = {name: [plain(row.get(name)) for row in rows.values()] for name in names}
+                found = [
+                    name
+                    for name in names
+                    if name in categories or kind_of_cells(name, columns[name]) == "category"
+                ]
+            except GraphError as error:
+                raise DatasetFormatError(f"{self.name}: {error}") from None
+            categories = tuple(found)
+        values: dict[int, dict[str, Value]] = {}
+        for i, row in rows.items():
+            try:
+                values[i] = {
+                    name: value_in(name, plain(row.get(name)), name in categories) for name in names
+                }
+            except GraphError as error:
+                rejects[i] = error.reason
+        return values, categories
+
+    def _inferred(self, raws: Mapping[int, Any], categories: tuple[str, ...]) -> Joined:
         """Infer the schema, unless there is one of a model, and join the graphs."""
         options, known = self.options, self.like
         names: dict[str, Any] = {
             "source": self.source,
             "smiles_column": self.smiles_column,
             "id_column": options.id_column,
+            "descriptors": options.all_descriptors,
+            "categories": categories,
         }
         if known is None:
             unused = {} if self.attributes is None else self.attributes.unused

@@ -214,12 +214,12 @@ def kind_of_cells(name: str, cells: Sequence[Any]) -> Kind:
     return "category" if text else "number"
 
 
-def value_in(name: str, cell: Any, kind: Kind) -> Value:
-    """Read a cell of a file as a value of this kind, or raise GraphError."""
+def value_in(name: str, cell: Any, is_category: bool) -> Value:
+    """Read a cell of a file as a category or a number, or raise GraphError."""
     if is_missing(cell):
         return None
     number = number_in(cell)
-    if kind == "category":
+    if is_category:
         if isinstance(cell, str):
             if MAX_LABEL.is_below(len(cell)):
                 raise GraphError(

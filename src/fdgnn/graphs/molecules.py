@@ -7,7 +7,7 @@ from a molecule to a graph (docs/decisions/0052-molecules.md).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, repeat
@@ -21,8 +21,7 @@ from fdgnn.extras import require
 from fdgnn.graphs.batch import GraphBatch
 from fdgnn.graphs.smiles import Smiles, SmilesColumn
 from fdgnn.limits import MAX_SMILES, MAX_VERTICES
-from fdgnn.records import cached_property
-from fdgnn.schema import USUAL_ATOMS, Atoms, EdgeUse, InputSchema, ReadOptions, Standardize
+from fdgnn.schema import USUAL_ATOMS, Atoms, EdgeUse, InputSchema, ReadOptions, Standardize, Vertex
 
 Bonds = Literal["types", "orders"]
 
@@ -42,6 +41,7 @@ STEREO_FEATURES = ("R", "S")  # further features of an atom, where stereo is ask
 BONDS: dict[EdgeUse, Bonds | None] = {
     "labels": "types", "weights": "orders", "ignore": None,
 }  # fmt: skip
+NOTHING_ON_EDGES = "the edges carry nothing that could become {}; use `edge_labels='ignore'`"
 _KINDS_OF_ATOMS = 2**14  # of which a reader keeps labels; molecules have a few hundred
 
 
@@ -50,28 +50,42 @@ def is_molecule(item: Any) -> bool:
     return isinstance(item, str) or hasattr(item, "GetAtomWithIdx")
 
 
-def molecule_schema(
-    atoms: Atoms = "typed",
-    standardize: Standardize | None = None,
-    stereo: bool = False,
-    edge_labels: EdgeUse = "labels",
-) -> InputSchema:
-    """Return the schema of molecules whose atoms and bonds are read in this way."""
-    n_features = len(ATOM_FEATURES) + len(STEREO_FEATURES) * stereo
-    rich, bonds = atoms == "rich", BONDS[edge_labels]
+def molecule_schema(options: ReadOptions, bonded: bool = True) -> InputSchema:
+    """Return the schema of molecules that are read by these options; bonds have types.
+
+    Raises
+    ------
+    GraphError
+        The options do not fit together, or to molecules without bonds.
+    """
+    use = options.edge_labels
+    if use == "auto":
+        use = "labels" if bonded else "ignore"
+    if use != "ignore" and not bonded:
+        raise GraphError(NOTHING_ON_EDGES.format(use))
+    atoms, bonds = options.atoms or USUAL_ATOMS, BONDS[use]
+    vertex: Vertex = "features" if atoms == "rich" else "labels"
+    if options.vertex not in ("auto", "none", vertex):
+        raise GraphError(
+            f"with `atoms={atoms!r}`, the vertices carry {vertex} and no {options.vertex}; use "
+            "`vertex='auto'`"
+        )
+    vertex = "none" if options.vertex == "none" else vertex
+    n_features = len(ATOM_FEATURES) + len(STEREO_FEATURES) * bool(options.stereo)
     return InputSchema(
         source="molecules",
-        directed=False,
-        vertex="features" if rich else "labels",
-        label_kind=None if rich else "text",
-        n_features=n_features if rich else None,
-        edge_labels=edge_labels,
+        directed=bool(options.directed),
+        direction_given=options.directed is not None,
+        vertex=vertex,
+        label_kind="text" if vertex == "labels" else None,
+        n_features=n_features if vertex == "features" else None,
+        edge_labels=use,
         edge_kind=None if bonds is None else "text" if bonds == "types" else "number",
         edge_width=None if bonds is None else 1,
         edge_attribute=None if bonds is None else "bonds",
         atoms=atoms,
-        standardize=standardize,
-        stereo=stereo,
+        standardize=options.standardize,
+        stereo=bool(options.stereo),
     )
 
 
@@ -93,8 +107,6 @@ class Molecule:
         What standardization did, see `fdgnn.graphs.molecules.STEPS`.
     given : str or None
         The SMILES before it was changed.
-    cells : mapping or None
-        The columns of its row with descriptors, by name.
     """
 
     atoms: list[Any]
@@ -103,10 +115,8 @@ class Molecule:
     smiles: Smiles
     changes: tuple[str, ...] = ()
     given: str | None = None
-    cells: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True)
 class MoleculeReader:
     """The way from a molecule to a graph.
 
@@ -124,15 +134,31 @@ class MoleculeReader:
         its canonical tautomer then; see `fdgnn.graphs.molecules`.
     stereo : bool
         Whether labels (or two more features) of atoms include R or S, and types of bonds E or Z.
+
+    Attributes
+    ----------
+    quietly : callable
+        The context in which RDKit reports nothing of molecules that it cannot parse.
     """
 
-    atoms: Atoms = "typed"
-    bonds: Bonds | None = "types"
-    standardize: Standardize | None = None
-    stereo: bool = False
-
-    def __post_init__(self) -> None:
-        require("rdkit.Chem", "chem", "molecules")
+    def __init__(
+        self,
+        atoms: Atoms = "typed",
+        bonds: Bonds | None = "types",
+        standardize: Standardize | None = None,
+        stereo: bool = False,
+    ) -> None:
+        self.atoms, self.bonds, self.standardize, self.stereo = atoms, bonds, standardize, stereo
+        self._chem = require("rdkit.Chem", "chem", "molecules")
+        self.quietly = require("rdkit.rdBase", "chem", "molecules").BlockLogs
+        self._standardizer = None if standardize is None else standardizer(standardize)
+        self._kept: dict[tuple[Any, ...], Any] = {}  # labels or features of atoms, by their kind
+        # Unless labels or standardization depend on it, stereo is not assigned, and hydrogens are
+        # not removed where none is an atom: both take time even if there are none.
+        self._as_written = None
+        if not stereo and standardize is None:
+            self._as_written = self._chem.SmilesParserParams()
+            self._as_written.sanitize = self._as_written.removeHs = False
 
     def __reduce__(self) -> tuple[type[MoleculeReader], tuple[Any, ...]]:
         # Without the modules that it has imported, so that worker processes can have it.
@@ -148,93 +174,109 @@ class MoleculeReader:
 
     def read(self, item: Any) -> Molecule:
         """Read a SMILES or a ``Mol``; raise GraphError if it is not a molecule."""
+        Chem = self._chem
         with self.quietly():
-            mol, smiles, changes = self._molecule(item, self._parse)
+            mol, smiles, changes = self._molecule(item)
             if self.stereo:  # a copy with CIP codes on atoms and bonds, whatever their order
-                mol = self._chem.Mol(mol)
+                mol = Chem.Mol(mol)
                 require("rdkit.Chem.rdCIPLabeler", "chem", "molecules").AssignCIPLabels(mol)
-        arcs, orders = self._bonds(mol)
+        # A matrix takes a third of the time of asking each bond, in molecules of usual size. RDKit
+        # may store matrices with the molecule, so each kind has a name.
+        matrix = Chem.GetAdjacencyMatrix(mol, True, 0, False, "order")
+        arcs = matrix.nonzero()
+        # A dative bond counts at one end only, and a bond of order 0 at none.
+        if len(arcs[0]) < 2 * mol.GetNumBonds():
+            arcs = Chem.GetAdjacencyMatrix(mol).nonzero()
+            matrix = np.maximum(matrix, matrix.T)
+        bonds = matrix[arcs]
+        if self.stereo and self.bonds == "types":
+            bonds = _bond_types(mol, arcs, bonds)
+        atoms = self._describe(mol, smiles is not None and "|" not in smiles)
         if smiles is not None:
             written = Smiles(smiles, np.arange(mol.GetNumAtoms()))
         else:
-            text = self._chem.MolToSmiles(mol)
+            text = Chem.MolToSmiles(mol)
             order = mol.GetPropsAsDict(True, True)["_smilesAtomOutputOrder"]
             written = Smiles(text, np.argsort(np.array(list(order), dtype=np.int64)))
-        return Molecule(
-            self._describe(mol, smiles is not None and "|" not in smiles),
-            arcs,
-            _bond_types(mol, arcs, orders) if self.stereo and self.bonds == "types" else orders,
-            written,
-            changes,
-            item if changes and isinstance(item, str) else None,
-        )
+        given = item if changes and isinstance(item, str) else None
+        return Molecule(atoms, arcs, bonds, written, changes, given)
 
     def molecule(self, item: Any) -> Any:
         """Return the ``Mol`` whose atoms are the vertices of the graph that `read` finds."""
         with self.quietly():
-            return self._molecule(item, self._chem.MolFromSmiles)[0]
-
-    @cached_property
-    def quietly(self) -> Any:
-        """The context in which RDKit reports nothing of molecules that it cannot parse."""
-        return require("rdkit.rdBase", "chem", "molecules").BlockLogs
+            return self._molecule(item, whole=True)[0]
 
     # ------------------------------------------------------------------ molecules
 
-    @cached_property
-    def _chem(self) -> Any:
-        return require("rdkit.Chem", "chem", "molecules")
-
-    @cached_property
-    def _standardizer(self) -> Standardizer | None:
-        return None if self.standardize is None else standardizer(self.standardize)
-
-    @cached_property
-    def _parse(self) -> Callable[[str], Any]:
-        """The function that parses a SMILES of which only the graph is needed.
-
-        It returns None if the SMILES is not a molecule. Unless labels or standardization depend on
-        it, stereo is not assigned, and hydrogens are not removed where none is an atom: both take
-        time even if there are none.
-        """
-        parse: Callable[..., Any] = self._chem.MolFromSmiles
-        sanitize = self._chem.SanitizeMol
-        if self.stereo or self.standardize is not None:
-            return parse
-        as_written = self._chem.SmilesParserParams()
-        as_written.sanitize = as_written.removeHs = False
-
-        def parse_graph(smiles: str) -> Any:
-            if "[H" not in smiles and "|" not in smiles:  # a bar begins an extension
-                mol = parse(smiles, as_written)
-                try:
-                    if mol is not None and not sanitize(mol):
-                        return mol
-                except ValueError:
-                    pass
-            return parse(smiles)
-
-        return parse_graph
-
-    def _molecule(
-        self, item: Any, parse: Callable[[str], Any]
-    ) -> tuple[Any, str | None, tuple[str, ...]]:
+    def _molecule(self, item: Any, whole: bool = False) -> tuple[Any, str | None, tuple[str, ...]]:
         """Return a molecule as a ``Mol``, its SMILES, and what standardization changed.
 
         The atoms of the two, from left to right, are the vertices of its graph. The SMILES of an
-        unchanged ``Mol`` is None.
+        unchanged ``Mol`` is None. Unless `whole`, only the graph is needed.
         """
         if isinstance(item, str) or not is_molecule(item):
-            mol, smiles = _parsed(self._chem, item, parse), item
-        else:
-            mol, smiles = _complete(self._chem, item), None
+            mol, smiles = self._parse(item, whole), item
+        else:  # completed as parsing its SMILES would: implicit hydrogens, rings
+            mol, smiles, n = item, None, item.GetNumAtoms()
+            if n == 0:
+                raise GraphError("it is a molecule without atoms")
+            if MAX_VERTICES.is_below(n):
+                raise GraphError(f"it has {n} vertices; {MAX_VERTICES.in_words}")
+            try:
+                if mol.GetNumHeavyAtoms() < n:
+                    mol = self._chem.RemoveHs(mol)
+                mol.GetRingInfo().NumRings()
+            except (RuntimeError, ValueError) as error:
+                why = str(error).strip().splitlines()[-1]
+                raise GraphError(
+                    f"it is a molecule that RDKit cannot use ({why}); sanitize it"
+                ) from None
         changes: tuple[str, ...] = ()
         if self._standardizer is not None:
             clean, changes = self._standardizer(mol)
         if changes:  # written and parsed, so that the atoms of this SMILES are the vertices
             smiles = self._chem.MolToSmiles(clean)
-            mol = _parsed(self._chem, smiles, parse)
+            mol = self._parse(smiles, whole)
         return mol, smiles, changes
+
+    def _parse(self, smiles: Any, whole: bool) -> Any:
+        """Parse a SMILES, or raise GraphError; unless `whole`, only the graph is needed."""
+        Chem = self._chem
+        if not isinstance(smiles, str) and smiles is not None and smiles == smiles:
+            raise GraphError(f"expected a SMILES or Mol, got {type(smiles).__name__}")
+        if not isinstance(smiles, str) or not (words := smiles.split(None, 2)):
+            raise GraphError("the SMILES is missing")
+        if MAX_SMILES.is_below(len(smiles)):
+            raise GraphError(f"the SMILES has {len(smiles)} characters; {MAX_SMILES.in_words}")
+        shown = repr(smiles if len(smiles) <= 60 else smiles[:57] + "...")
+        if not (words[0].isascii() and words[0].isprintable()):  # RDKit removes these at both ends
+            foreign = next(c for c in words[0] if not (c.isascii() and c.isprintable()))
+            raise GraphError(f"the SMILES {shown} has {foreign!a}, which no SMILES has")
+        mol = None
+        if not (whole or self._as_written is None or "[H" in smiles or "|" in smiles):
+            mol = Chem.MolFromSmiles(smiles, self._as_written)  # a bar begins an extension
+            try:
+                if mol is not None and Chem.SanitizeMol(mol):
+                    mol = None
+            except ValueError:
+                mol = None
+        mol = Chem.MolFromSmiles(smiles) if mol is None else mol
+        if mol is None:  # is the grammar wrong, or the chemistry?
+            mol = Chem.MolFromSmiles(smiles, sanitize=False)
+            if mol is None:
+                raise GraphError(f"the SMILES {shown} cannot be parsed")
+            found = Chem.DetectChemistryProblems(mol)
+            why = f": {found[0].Message()}" if found else ""
+            raise GraphError(f"the SMILES {shown} is not a molecule{why}")
+        if mol.GetNumAtoms() == 0:
+            raise GraphError(f"the SMILES {shown} has no atoms")
+        # RDKit reads the first word; what follows may be a name.
+        if len(words) > 1 and Chem.MolFromSmiles(words[1], sanitize=False) is not None:
+            raise GraphError(
+                f"the SMILES {shown} has a second molecule after a space; write a dot between the "
+                "components of one substance"
+            )
+        return mol
 
     # ------------------------------------------------------------------ what atoms and bonds carry
 
@@ -264,11 +306,6 @@ class MoleculeReader:
         hands = [tuple(float(code.upper() == each) for each in STEREO_FEATURES) for code in codes]
         return [features + hand for features, hand in zip(found, hands, strict=True)]
 
-    @cached_property
-    def _kept(self) -> dict[tuple[Any, ...], Any]:
-        """The labels or features of atoms, by the key of their kind."""
-        return {}
-
     def _keep(self, key: tuple[Any, ...], atom: Any) -> Any:
         found = self._describe_atom(atom)
         # An unknown element, written "*", does not tell whether it is aromatic.
@@ -278,29 +315,19 @@ class MoleculeReader:
 
     def _describe_atom(self, atom: Any) -> Any:
         """Return the numbers of an atom, or the label of its type: "N 2 H1 +1 aromatic ring"."""
-        if self.atoms == "rich":
-            return _features(atom)
-        charge = atom.GetFormalCharge()
-        return (
-            f"{atom.GetSymbol()} {atom.GetDegree()} H{atom.GetTotalNumHs()}"
-            f"{f' {charge:+d}' if charge else ''}"
-            f"{' aromatic' if atom.GetIsAromatic() else ''}{' ring' if atom.IsInRing() else ''}"
-        )
-
-    def _bonds(self, mol: Any) -> tuple[tuple[Ints, ...], Floats]:
-        """Return the arcs of a molecule, and the orders of their bonds.
-
-        A matrix takes a third of the time of asking each bond, in molecules of usual size.
-        """
-        matrix = self._chem.GetAdjacencyMatrix
-        # RDKit may store matrices with the molecule, so each kind has a name.
-        orders = matrix(mol, True, 0, False, "order")
-        arcs = orders.nonzero()
-        # A dative bond counts at one end only, and a bond of order 0 at none.
-        if len(arcs[0]) < 2 * mol.GetNumBonds():
-            arcs = matrix(mol).nonzero()
-            orders = np.maximum(orders, orders.T)
-        return arcs, orders[arcs]
+        charge, n_hydrogens = atom.GetFormalCharge(), atom.GetTotalNumHs()
+        aromatic, ring = atom.GetIsAromatic(), atom.IsInRing()
+        if self.atoms != "rich":
+            return (
+                f"{atom.GetSymbol()} {atom.GetDegree()} H{n_hydrogens}"
+                f"{f' {charge:+d}' if charge else ''}"
+                f"{' aromatic' if aromatic else ''}{' ring' if ring else ''}"
+            )
+        elements = [atom.GetAtomicNum() == number for number in _ELEMENTS.values()]
+        kind = int(atom.GetHybridization())
+        hybridizations = [kind == number for number in _HYBRIDIZATIONS.values()]
+        numbers = (not any(elements), charge, n_hydrogens, aromatic, ring)
+        return tuple(map(float, (*elements, *numbers, *hybridizations)))
 
 
 # ---------------------------------------------------------------------- from molecules to a batch
@@ -366,81 +393,7 @@ def _positions(items: Iterable[Hashable]) -> tuple[list[Any], Ints]:
     return list(place), positions
 
 
-# ---------------------------------------------------------------------- from anything to molecules
-
-
-def _parsed(Chem: Any, smiles: Any, parse: Callable[[str], Any]) -> Any:
-    if not isinstance(smiles, str) and smiles is not None and smiles == smiles:
-        raise GraphError(f"expected a SMILES or Mol, got {type(smiles).__name__}")
-    if not isinstance(smiles, str) or not smiles.strip():
-        raise GraphError("the SMILES is missing")
-    if MAX_SMILES.is_below(len(smiles)):
-        raise GraphError(f"the SMILES has {len(smiles)} characters; {MAX_SMILES.in_words}")
-    word = smiles if _is_plain(smiles) else smiles.split(None, 1)[0]
-    if not _is_plain(word):  # RDKit takes such characters off both ends without a word
-        foreign = [c for c in word if not _is_plain(c)]
-        raise GraphError(f"the SMILES {_short(smiles)} has {foreign[0]!a}, which no SMILES has")
-    mol = parse(smiles)
-    if mol is None:  # is the grammar wrong, or the chemistry?
-        mol = Chem.MolFromSmiles(smiles, sanitize=False)
-        if mol is None:
-            raise GraphError(f"the SMILES {_short(smiles)} cannot be parsed")
-        found = Chem.DetectChemistryProblems(mol)
-        why = f": {found[0].Message()}" if found else ""
-        raise GraphError(f"the SMILES {_short(smiles)} is not a molecule{why}")
-    if mol.GetNumAtoms() == 0:
-        raise GraphError(f"the SMILES {_short(smiles)} has no atoms")
-    words = smiles.split(None, 2)
-    # RDKit reads the first word; what follows may be a name.
-    if len(words) > 1 and Chem.MolFromSmiles(words[1], sanitize=False) is not None:
-        raise GraphError(
-            f"the SMILES {_short(smiles)} has a second molecule after a space; write a dot between "
-            "the components of one substance"
-        )
-    return mol
-
-
-def _is_plain(text: str) -> bool:
-    """Return whether a text has only characters that a SMILES can have, or blanks."""
-    return text.isascii() and text.isprintable()
-
-
-def _complete(Chem: Any, mol: Any) -> Any:
-    """Complete a molecule as parsing its SMILES would: implicit hydrogens, rings."""
-    if mol.GetNumAtoms() == 0:
-        raise GraphError("it is a molecule without atoms")
-    if MAX_VERTICES.is_below(mol.GetNumAtoms()):
-        raise GraphError(f"it has {mol.GetNumAtoms()} vertices; {MAX_VERTICES.in_words}")
-    try:
-        if mol.GetNumHeavyAtoms() < mol.GetNumAtoms():
-            mol = Chem.RemoveHs(mol)
-        mol.GetRingInfo().NumRings()
-    except (RuntimeError, ValueError) as error:
-        why = str(error).strip().splitlines()[-1]
-        raise GraphError(f"it is a molecule that RDKit cannot use ({why}); sanitize it") from None
-    return mol
-
-
-def _short(smiles: str) -> str:
-    return repr(smiles if len(smiles) <= 60 else smiles[:57] + "...")
-
-
-# ---------------------------------------------------------------------- what atoms carry
-
-
-def _features(atom: Any) -> tuple[float, ...]:
-    """Return the numbers `ATOM_FEATURES` of an atom."""
-    elements = [atom.GetAtomicNum() == number for number in _ELEMENTS.values()]
-    numbers = (
-        *elements,
-        not any(elements),
-        atom.GetFormalCharge(),
-        atom.GetTotalNumHs(),
-        atom.GetIsAromatic(),
-        atom.IsInRing(),
-        *(int(atom.GetHybridization()) == number for number in _HYBRIDIZATIONS.values()),
-    )
-    return tuple(map(float, numbers))
+# ---------------------------------------------------------------------- stereo, bonds
 
 
 def _cip_code(part: Any) -> str:
@@ -451,9 +404,6 @@ def _cip_code(part: Any) -> str:
 def _with_codes(names: Iterable[str], codes: Iterable[str]) -> list[str]:
     """Return the names of atoms or bonds, followed by their CIP codes."""
     return [f"{name} {code}" if code else name for name, code in zip(names, codes, strict=True)]
-
-
-# ---------------------------------------------------------------------- what bonds carry
 
 
 def _bond_type(order: float) -> str:

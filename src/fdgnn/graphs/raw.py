@@ -8,7 +8,7 @@ is an invalid row, and does not affect the others. `GraphBatch.collect` checks t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
@@ -19,11 +19,10 @@ from msgspec.structs import replace as replace_fields
 from fdgnn.arrays import Array
 from fdgnn.exceptions import GraphError, warn_unused
 from fdgnn.graphs import Graph, GraphBatch, checks
-from fdgnn.graphs.descriptors import Descriptors, Value, kind_of_cells, value_in
 from fdgnn.graphs.graph import Kind
-from fdgnn.graphs.molecules import Molecule, molecule_batch, molecule_schema
+from fdgnn.graphs.molecules import NOTHING_ON_EDGES, Molecule, molecule_batch, molecule_schema
 from fdgnn.limits import MAX_BARE_TOTAL, MAX_BARE_VERTICES, MAX_VERTICES
-from fdgnn.schema import USUAL_ATOMS, EdgeChoice, InputSchema, ReadOptions, VertexChoice
+from fdgnn.schema import InputSchema, ReadOptions
 
 Source = Literal["table", "molecules", "networks", "tu", "graphs"]
 
@@ -39,7 +38,6 @@ class RawGraph:
     directed: bool | None = None  # if the file has it
     vertex_attributes: tuple[str, ...] = ()  # where x is from
     edge_attribute: str | None = None  # where `carried` is from
-    cells: Mapping[str, Any] | None = None  # the columns with descriptors, by name
     labels: Array | None = None  # of vertices, beside x
     weights: Array | None = None  # of arcs, beside `carried`
     vertex_names: Sequence[Any] | None = None
@@ -108,8 +106,10 @@ def read_raw(
     found = [raw for raw in raws.values() if type(raw) is not Graph]
     schema = None
     if found:
-        infer = infer_molecule_schema if source == "molecules" else infer_schema
-        schema = replace_fields(infer(cast(Any, found), options), source=source)
+        if source == "molecules":
+            schema = molecule_schema(options, bonded=any(len(raw.bonds) for raw in found))
+        else:
+            schema = replace_fields(infer_schema(found, options), source=source)
     joined = join(raws, schema, fits=fits, known=known)
     if schema is not None and options.edge_labels == "auto" and source != "molecules":
         first = min(joined.errors, default=None)
@@ -177,7 +177,8 @@ def join(
         The labels beside features that have a column; by default all of these graphs.
     """
     if schema is not None and schema.source == "molecules":
-        return _join_molecules(raws, schema)
+        molecules = list(raws.values())
+        return Joined(schema, molecule_batch(molecules, schema) if molecules else None, {})
     faults = {} if schema is None else _too_bare(raws, schema)
     known = known if schema is None else schema.label_columns or known
     graphs: dict[int, Graph] = {}
@@ -189,14 +190,8 @@ def join(
         except GraphError as error:
             faults[i] = error.reason
     columns: tuple[Label, ...] = ()
-    if known != () and any(map(_has_both, graphs.values())):
-        columns = _labels_of(graphs.values()) if known is None else known
-        for i, graph in list(graphs.items()):
-            try:
-                graphs[i] = _beside_features(graph, columns)
-            except GraphError as error:
-                faults[i] = error.reason
-                del graphs[i]
+    if known != ():
+        columns = _join_labels(graphs, known, faults)
     batch, errors = GraphBatch.collect(graphs, fits)
     faults |= errors
     if batch is None:
@@ -212,25 +207,6 @@ def join(
                 edge_labels="ignore", label_columns=columns,
             )  # fmt: skip
     return Joined(schema, replace(batch, schema=schema), faults)
-
-
-def _join_molecules(molecules: Mapping[int, Molecule], schema: InputSchema) -> Joined:
-    faults: dict[int, str] = {}
-    rows: list[dict[str, Value]] = []
-    for i, molecule in molecules.items():
-        try:
-            described = _descriptors(molecule.cells, schema)
-        except GraphError as error:
-            faults[i] = error.reason
-            continue
-        rows += [] if described is None else [described]
-    good = [molecule for i, molecule in molecules.items() if i not in faults]
-    if not good:
-        return Joined(schema, None, faults)
-    batch = molecule_batch(good, schema)
-    if rows:
-        batch = replace(batch, descriptors=Descriptors.of_rows(rows))
-    return Joined(schema, batch, faults)
 
 
 def _too_bare(raws: Mapping[int, Any], schema: InputSchema) -> dict[int, str]:
@@ -295,21 +271,10 @@ def as_graph(raw: RawGraph, schema: InputSchema) -> Graph:
                 raise GraphError("it has parallel edges with different labels; drop one of them")
             edge_labels = edge_labels[first]
         weights = np.bincount(which, weights, minlength=edges.shape[1])
-    described = _descriptors(raw.cells, schema)
+    names = raw.vertex_names
     return Graph(
-        edges, n, labels, features, weights, schema.directed, edge_labels, described,
-        vertex_names=raw.vertex_names,
-    )  # fmt: skip
-
-
-def _descriptors(cells: Mapping[str, Any] | None, schema: InputSchema) -> dict[str, Value] | None:
-    """Read the descriptors of a row; a molecule that came without a row has none."""
-    if cells is None or not schema.descriptors:
-        return None
-    return {
-        name: value_in(name, cells.get(name), "category" if name in schema.categories else "number")
-        for name in schema.descriptors
-    }
+        edges, n, labels, features, weights, schema.directed, edge_labels, vertex_names=names
+    )
 
 
 def _labels(x: Array | None, schema: InputSchema) -> Array:
@@ -375,39 +340,43 @@ def _present(array: Array | None, names: Sequence[str], expected: str) -> Array:
 # ---------------------------------------------------------------------- labels beside features
 
 
-def _has_both(graph: Graph) -> bool:
-    """Return whether vertices have labels and features."""
-    return graph.labels is not None and graph.features is not None
+def _join_labels(
+    graphs: dict[int, Graph], known: tuple[Label, ...] | None, faults: dict[int, str]
+) -> tuple[Label, ...]:
+    """Append labels to features, where graphs have both, and return the labels with a column.
 
-
-def _labels_of(graphs: Iterable[Graph]) -> tuple[Label, ...]:
-    """Return all labels of graphs with features, in order, of the kind that the first graph has."""
-    found: list[Label] = []
-    for graph in filter(_has_both, graphs):
-        try:
-            found += dict.fromkeys(checks.label_array(graph.labels).tolist())
-        except GraphError:  # reported where the graph is converted
+    These are the known ones, or else all labels of the kind that the first graph has. Graphs that
+    cannot be converted are moved to the faults.
+    """
+    found: dict[int, tuple[Array, Array]] = {}
+    for i, graph in list(graphs.items()):
+        if graph.labels is None or graph.features is None:
             continue
-    kind = type(found[0]) if found else str
-    return tuple(sorted({label for label in found if isinstance(label, kind)}))
-
-
-def _beside_features(graph: Graph, known: tuple[Label, ...]) -> Graph:
-    """Append labels to features, a column for each known one, where a graph has both."""
-    if not _has_both(graph):
-        return graph
-    labels = checks.label_array(graph.labels)
-    features = checks.numbers(graph.features, "features")
-    if features.ndim != 2 or len(features) != len(labels):
-        raise GraphError(
-            f"it has {len(labels)} labels and features of shape {features.shape}; give one label "
-            "and one row of features per vertex"
-        )
-    text = checks.is_text(labels)
-    if known and isinstance(known[0], str) != text:
-        kinds = ("text", "integer") if text else ("integer", "text")
-        raise GraphError(f"it has {kinds[0]} labels beside features, expected {kinds[1]} labels")
-    return replace(graph, labels=None, features=with_label_columns(features, labels, known))
+        try:
+            labels = checks.label_array(graph.labels)
+            features = checks.numbers(graph.features, "features")
+            if features.ndim != 2 or len(features) != len(labels):
+                raise GraphError(
+                    f"it has {len(labels)} labels and features of shape {features.shape}; give one "
+                    "label and one row of features per vertex"
+                )
+            found[i] = labels, features
+        except GraphError as error:
+            faults[i] = error.reason
+            del graphs[i]
+    if found and known is None:
+        every = [label for labels, _ in found.values() for label in dict.fromkeys(labels.tolist())]
+        known = tuple(sorted({each for each in every if isinstance(each, type(every[0]))}))
+    for i, (labels, features) in found.items():
+        text = checks.is_text(labels)
+        if known and isinstance(known[0], str) != text:
+            kinds = ("text", "integer") if text else ("integer", "text")
+            faults[i] = f"it has {kinds[0]} labels beside features, expected {kinds[1]} labels"
+            del graphs[i]
+        else:
+            both = with_label_columns(features, labels, known or ())
+            graphs[i] = replace(graphs[i], labels=None, features=both)
+    return known or () if found else ()
 
 
 def with_label_columns(features: Array, labels: Array, known: Sequence[Label]) -> Array:
@@ -449,7 +418,15 @@ def infer_schema(raws: Sequence[RawGraph], options: ReadOptions) -> InputSchema:
         use = "weights" if carried == Form("real", 1) else "labels" if discrete else "ignore"
         if use == "weights" and weighted and options.edge_attribute is None:
             use = "ignore"  # there are weights already
-    _check_possible(vertex, x, use, carried)
+    if vertex in ("labels", "features") and x == NOTHING:
+        raise GraphError(f"the vertices carry no {vertex}; use `vertex='auto'`")
+    if use != "ignore" and carried == NOTHING:
+        raise GraphError(NOTHING_ON_EDGES.format(use))
+    if use == "weights" and (carried.width != 1 or carried.kind == "text"):
+        raise GraphError(
+            f"an edge carries {carried.width} entries of kind {carried.kind}, and a weight is one "
+            "number; use `edge_labels='ignore'`"
+        )
     directed = options.directed
     if directed is None:
         directed = Counter(bool(raw.directed) for raw in raws).most_common(1)[0][0]
@@ -470,43 +447,7 @@ def infer_schema(raws: Sequence[RawGraph], options: ReadOptions) -> InputSchema:
         pairs=lists_pairs(raws),
         vertex_attributes=() if vertex == "none" else next(filter(None, attributes), ()),
         edge_attribute=None if ignored else next(filter(None, edge_attributes), None),
-        **_described(raws, options),
     )
-
-
-def infer_molecule_schema(molecules: Sequence[Molecule], options: ReadOptions) -> InputSchema:
-    """Decide how to read molecules: as the options say; bonds have types, if there are any."""
-    bonded = any(len(molecule.bonds) for molecule in molecules)
-    use = options.edge_labels
-    if use == "auto":
-        use = "labels" if bonded else "ignore"
-    if use != "ignore" and not bonded:
-        raise _nothing_carried(use)
-    atoms = options.atoms or USUAL_ATOMS
-    schema = molecule_schema(atoms, options.standardize, bool(options.stereo), use)
-    if options.vertex == "none":
-        schema = replace_fields(schema, vertex="none", label_kind=None, n_features=None)
-    elif options.vertex not in ("auto", schema.vertex):
-        raise GraphError(
-            f"with `atoms={atoms!r}`, the vertices carry {schema.vertex} and no "
-            f"{options.vertex}; use `vertex='auto'`"
-        )
-    return replace_fields(
-        schema,
-        directed=bool(options.directed),
-        direction_given=options.directed is not None,
-        **_described(molecules, options),
-    )
-
-
-def _described(raws: Sequence[RawGraph | Molecule], options: ReadOptions) -> dict[str, Any]:
-    """Find which descriptors are categories: those that the user names, and those with text."""
-    names, categories = options.all_descriptors, []
-    for name in names:
-        cells = [(raw.cells or {}).get(name) for raw in raws]
-        if name in options.categories or kind_of_cells(name, cells) == "category":
-            categories.append(name)
-    return {"descriptors": names, "categories": tuple(categories)}
 
 
 def _commonest(forms: Sequence[Form | None]) -> Form:
@@ -524,24 +465,6 @@ def _form(array: Array | None) -> Form | None:
     width = 1 if array.ndim == 1 else array.shape[1] if array.ndim == 2 else -1
     kind = "text" if checks.is_text(array) else KINDS.get(array.dtype.kind, "other")
     return Form(cast(Any, kind), width)
-
-
-def _check_possible(vertex: VertexChoice, x: Form, use: EdgeChoice, carried: Form) -> None:
-    if vertex in ("labels", "features") and x == NOTHING:
-        raise GraphError(f"the vertices carry no {vertex}; use `vertex='auto'`")
-    if use != "ignore" and carried == NOTHING:
-        raise _nothing_carried(use)
-    if use == "weights" and (carried.width != 1 or carried.kind == "text"):
-        raise GraphError(
-            f"an edge carries {carried.width} entries of kind {carried.kind}, and a weight is one "
-            "number; use `edge_labels='ignore'`"
-        )
-
-
-def _nothing_carried(use: EdgeChoice) -> GraphError:
-    return GraphError(
-        f"the edges carry nothing that could become {use}; use `edge_labels='ignore'`"
-    )
 
 
 def lists_pairs(raws: Sequence[RawGraph]) -> bool:
