@@ -408,21 +408,13 @@ def test_a_packed_network_that_is_too_large(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes on this machine")
-@pytest.mark.parametrize("with_table", [False, True])
-def test_a_pipe_beside_networks_is_not_opened(tmp_path, with_table):
+def test_a_pipe_beside_networks_is_not_opened(tmp_path):
     """Opening one waits for ever."""
     pytest.importorskip("networkx")
     (tmp_path / "a.graphml").write_text(GRAPHML)
     os.mkfifo(tmp_path / "labels.csv")
-    told = pytest.warns(UnusedDataWarning, match=r"left out: labels.csv \(a pipe\)")
-    if with_table:
-        (tmp_path / "more.csv").write_text("file,y\na,1\n")
-        with told:
-            table = read_graphs(tmp_path, target="y")
-        assert table.y.tolist() == [1]
-    else:
-        with told, pytest.raises(DatasetFormatError, match="expected one CSV or TSV file"):
-            read_graphs(tmp_path, target="y")
+    with pytest.warns(UnusedDataWarning, match=r"left out: labels.csv \(a pipe\)"):
+        assert len(read_graphs(tmp_path).graphs) == 1
 
 
 # ---------------------------------------------------------------------- tracebacks
