@@ -10,7 +10,7 @@ import argparse
 import numpy as np
 
 from fdgnn import GraphReservoir, load_tu
-from fdgnn.reservoir.engine import solve_counted
+from fdgnn.reservoir import solve_counted
 
 
 def main():

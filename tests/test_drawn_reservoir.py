@@ -15,12 +15,13 @@ from fdgnn.expansion import unscaled_projection
 from fdgnn.reservoir import (
     DeepReservoir,
     ReservoirConfig,
+    Weights,
+    _draw_cycles,
+    _draw_wiring,
     contractions,
     draw_reservoir,
     embed,
-    weights,
 )
-from fdgnn.reservoir.weights import _draw_cycles, _draw_wiring
 from fdgnn.seeds import Matrix, seed_sequence, stream
 from fdgnn.threads import over_chunks
 
@@ -34,10 +35,8 @@ def drawn(graphs=GRAPHS, degree=4.0, **options):
 
 
 def taken(arrays, n_layers=3, n_connections=1, **options):
-    sizes = {"n_units": 9, "n_inputs": LABELS, "vocabulary": tuple(GRAPHS.label_values.tolist())}
-    return DeepReservoir.from_arrays(
-        arrays, n_layers=n_layers, n_connections=n_connections, **{**sizes, **options}
-    )
+    config = ReservoirConfig(n_layers=n_layers, n_units=9, n_connections=n_connections, **options)
+    return DeepReservoir.from_arrays(config, arrays, LABELS, tuple(GRAPHS.label_values.tolist()))
 
 
 # ---------------------------------------------------------------------- drawn
@@ -53,7 +52,7 @@ def test_the_kernel_draws_what_numpy_draws(state, n_units, n_inputs):
     seed = seed_sequence(state)
     config = ReservoirConfig(n_layers=3, n_units=n_units)
     ours, numpys = (draw(config, n_inputs, seed, 3.7) for draw in WAYS)
-    for name, one, other in zip(weights.Weights._fields, ours, numpys, strict=True):
+    for name, one, other in zip(Weights._fields, ours, numpys, strict=True):
         assert one.dtype == other.dtype, name
         np.testing.assert_array_equal(one, other, err_msg=name)
     W_phi = unscaled_projection(seed, 5, n_units)

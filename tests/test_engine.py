@@ -15,7 +15,8 @@ from fdgnn.reservoir import (
     contractions,
     draw_reservoir,
     embed,
-    engine,
+    solve_counted,
+    solve_few,
 )
 from fdgnn.seeds import seed_sequence
 from strategies import batches
@@ -75,7 +76,7 @@ def test_few_graphs_are_solved_by_one_call_with_the_same_bits(graphs, seed, laye
         reservoir_for(graphs, seed + 1, n_layers=3, n_units=6),
     ]
     wanted = [(0, 1, 2) if layers == "all" else (2,)] * 2
-    found = engine.solve_few(graphs, reservoirs, wanted, 1e-3)
+    found = solve_few(graphs, reservoirs, wanted, 1e-3)
     for reservoir, own in zip(reservoirs, found, strict=True):
         alone = embed(graphs, reservoir, layers=layers)
         assert own is None or certificates(reservoir, graphs).all()
@@ -93,7 +94,7 @@ def test_the_one_call_knows_what_it_must_leave_to_others():
         (certified, 1e-9, True),  # finer than float32: in float64
         (make_cliques([3, 9]), 1e-3, False),  # not all certified
     ):
-        (found,) = engine.solve_few(graphs, [reservoir], [(1,)], tol)
+        (found,) = solve_few(graphs, [reservoir], [(1,)], tol)
         assert (found is not None) == is_done
 
 
@@ -165,7 +166,7 @@ def test_errors_that_trees_and_layers_amplify_stay_below_tol():
     for seed in range(60):
         reservoir = reservoir_for(graphs, seed, n_layers=4, n_units=30)
         assert_within_tol(graphs, reservoir)
-        total += engine.solve_counted(graphs, reservoir, 1e-3, 50, (0, 1, 2, 3))[1]
+        total += solve_counted(graphs, reservoir, 1e-3, 50, (0, 1, 2, 3))[1]
     n_single, n_double, _ = total
     assert 0 < n_double < 0.1 * n_single  # most saturate, so that float32 suffices
 
@@ -252,7 +253,7 @@ def test_one_call_gives_the_same_bits_as_threads(kind, monkeypatch):
     reservoir = reservoir_for(graphs, degree=float(graphs.max_degrees.max()))
     layers = [[1], [0, 1]]
     at_once = [embed(graphs, reservoir, layers=each, n_jobs=2) for each in layers]
-    monkeypatch.setattr(engine, "FEW_STATES", 0)
+    monkeypatch.setattr("fdgnn.reservoir.FEW_STATES", 0)
     alone = [embed(graphs, reservoir, layers=each, n_jobs=1) for each in layers]
     by_threads = [embed(graphs, reservoir, layers=each, n_jobs=2) for each in layers]
     for results in zip(at_once, alone, by_threads, strict=True):

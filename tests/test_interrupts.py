@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from fdgnn import Graph, GraphReservoir, WLCounts, as_batch, kernels
 from fdgnn.graphs import colors
 from fdgnn.linear.products import Columns, products_with
-from fdgnn.reservoir.engine import embed
+from fdgnn.reservoir import embed
 
 # All of it would go on for days. What is deaf is ended by the time limit of the test.
 ENDLESS = """
@@ -22,7 +22,7 @@ import numpy as np
 from fdgnn import GraphReservoir, kernels
 from fdgnn.datasets import make_random_graphs
 from fdgnn.workers import Workers
-from fdgnn.reservoir.engine import embed
+from fdgnn.reservoir import embed
 
 graphs = make_random_graphs(20, n_vertices=(50, 60), random_state=0)
 encoder = GraphReservoir(n_units=50, effective_spectral_radius=3.0, random_state=0).fit(graphs)

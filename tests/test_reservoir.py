@@ -14,7 +14,7 @@ import reference
 from fdgnn import Graph, GraphBatch
 from fdgnn.datasets import make_cycles, make_random_graphs
 from fdgnn.exceptions import UnknownLabelError
-from fdgnn.reservoir import ReservoirConfig, draw_reservoir, embed, engine
+from fdgnn.reservoir import ReservoirConfig, draw_reservoir, embed
 from fdgnn.seeds import child_seed, seed_sequence
 from fdgnn.stability import spectral_radius
 from strategies import batches
@@ -131,7 +131,7 @@ def test_a_graph_does_not_depend_on_its_batch_nor_on_threads(monkeypatch):
     graphs = make_random_graphs(50, random_state=4)
     reservoir = reservoir_for(graphs)
     whole = embed(graphs, reservoir).pooled
-    monkeypatch.setattr(engine, "FEW_STATES", 0)  # else there are no threads for so little
+    monkeypatch.setattr("fdgnn.reservoir.FEW_STATES", 0)  # else there are no threads for so little
     np.testing.assert_array_equal(embed(graphs, reservoir, n_jobs=2).pooled, whole)
     np.testing.assert_array_equal(embed(graphs[10:11], reservoir).pooled[:, 0], whole[:, 10])
 

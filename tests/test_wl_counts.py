@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 from fdgnn import Graph, GraphClassifier, WLCounts, as_batch, load_model, save_model
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
-from fdgnn.encoders.wl_labels import bins_of, coarse_bins, log_bins, quantile_edges
+from fdgnn.encoders.label_counts import bins_of, coarse_bins, log_bins, quantile_edges
 from fdgnn.exceptions import GraphError, UnknownLabelWarning
 from strategies import graph_lists
 
@@ -139,14 +139,13 @@ def _renumbered(graph, random):
 
 @pytest.mark.parametrize("labeled", [True, False])
 def test_threads_and_chunks_make_no_difference(labeled, monkeypatch):
-    from fdgnn.encoders import wl_labels
 
     graphs = make_random_graphs(60, random_state=0)
     if not labeled:
         graphs = as_batch([Graph(g.edge_index, g.n_vertices) for g in graphs])
     encoder = WLCounts(n_iterations=2).fit(graphs)
     one = encoder.encode(graphs, n_jobs=1).features[0]
-    monkeypatch.setattr(wl_labels, "_AT_ONCE", 200)
+    monkeypatch.setattr("fdgnn.encoders.wl._AT_ONCE", 200)
     for n_jobs in (1, 3):
         other = encoder.encode(graphs, n_jobs=n_jobs).features[0]
         for part in ("data", "indices", "indptr"):
@@ -243,7 +242,8 @@ def test_graphs_without_labels_are_told_apart_by_structure():
 def test_triangles_and_neighbors_are_counted_right():
     import networkx as nx
 
-    from fdgnn.encoders.wl_labels import _extremes, degrees, structure_numbers
+    from fdgnn.encoders.label_counts import degrees
+    from fdgnn.encoders.wl import _extremes, structure_numbers
     from fdgnn.kernels import count_triangles
 
     made = [nx.gnp_random_graph(12, 0.4, seed=s) for s in range(10)]

@@ -10,9 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from fdgnn.arrays import Features, Floats, Ints, dense, offsets_of
-from fdgnn.encoders.counts import DEFAULT_FEATURES, LabelCounts
+from fdgnn.encoders.label_counts import DEFAULT_FEATURES, Colors, LabelCounts, sorted_rows
 from fdgnn.encoders.registry import register_encoder
-from fdgnn.encoders.wl_labels import Colors, sorted_rows
 from fdgnn.graphs import GraphBatch
 from fdgnn.limits import MAX_WL_ITERATIONS
 from fdgnn.parameters import Number, Rule

@@ -29,8 +29,16 @@ from fdgnn.graphs import GraphBatch
 from fdgnn.limits import MAX_ITERATIONS, MAX_LAYERS, MAX_NUMBER, MAX_UNITS
 from fdgnn.parameters import Number, OneOf, Rule
 from fdgnn.records import Record
-from fdgnn.reservoir import DeepReservoir, Embedding, Layer, ReservoirConfig, draw_reservoir, embed
-from fdgnn.reservoir.engine import FEW_VERTICES, solve_few
+from fdgnn.reservoir import (
+    FEW_VERTICES,
+    DeepReservoir,
+    Embedding,
+    Layer,
+    ReservoirConfig,
+    draw_reservoir,
+    embed,
+    solve_few,
+)
 from fdgnn.seeds import Uniform
 
 _READ = 2 / 3  # of the labels or features, at least, or there is a warning
@@ -42,7 +50,7 @@ class ReservoirFacts(Record, frozen=True, kw_only=True):
     """Facts of a reservoir in a model file, in addition to its parameters and arrays."""
 
     degree: float
-    vocabulary: list[int | str] | None
+    vocabulary: tuple[int | str, ...] | None
 
 
 class Degree:
@@ -284,10 +292,7 @@ class GraphReservoir(ReservoirConfig, Encoder):
 
     def facts(self) -> ReservoirFacts:
         """Return the degree and the vertex labels of the reservoir."""
-        words = self.reservoir_.vocabulary
-        return ReservoirFacts(
-            degree=self.degree_, vocabulary=None if words is None else list(words)
-        )
+        return ReservoirFacts(degree=self.degree_, vocabulary=self.reservoir_.vocabulary)
 
     def arrays(self) -> dict[str, Array]:
         """Return the weights of all layers."""
@@ -295,20 +300,12 @@ class GraphReservoir(ReservoirConfig, Encoder):
 
     def restore(self, facts: Any, arrays: Mapping[str, Array], graph_kind: GraphKind) -> None:
         """Restore the weights of all layers, and check shapes, ranges and values."""
-        words = facts.vocabulary
-        graph_kind.check_vocabulary(words)
+        graph_kind.check_vocabulary(facts.vocabulary)
         if not (math.isfinite(facts.degree) and facts.degree >= 0):
             raise ModelFileError(f"its degree is {facts.degree}")
         self.degree_ = facts.degree
-        self.reservoir_ = DeepReservoir.from_arrays(
-            arrays,
-            n_layers=self.n_layers,
-            n_units=self.n_units,
-            n_connections=self.n_connections,
-            n_inputs=graph_kind.n_inputs,
-            vocabulary=None if words is None else tuple(words),
-            blank_unknown=self._ignores_unknown,
-        )
+        sizes = graph_kind.n_inputs, facts.vocabulary
+        self.reservoir_ = DeepReservoir.from_arrays(self, arrays, *sizes)
 
     # ------------------------------------------------------------------ for users
 

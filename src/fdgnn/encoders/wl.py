@@ -3,26 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from fdgnn.arrays import Array, Features, Floats, Ints, entries_of
-from fdgnn.encoders import wl_labels as channels
+from fdgnn.arrays import Array, Features, Floats, Ints, entries_of, looked_up, offsets_of
 from fdgnn.encoders.base import Encoding, GraphKind
-from fdgnn.encoders.counts import DEFAULT_FEATURES, Buckets, LabelCounts, LabelFacts
+from fdgnn.encoders.label_counts import (
+    DEFAULT_FEATURES,
+    Buckets,
+    Colors,
+    LabelCounts,
+    LabelFacts,
+    degrees,
+    hashed,
+    log_bins,
+    quantile_edges,
+    sorted_rows,
+)
 from fdgnn.encoders.registry import register_encoder, take
-from fdgnn.encoders.wl_labels import ArcReading, Channels, Colors
-from fdgnn.exceptions import ModelFileError
+from fdgnn.exceptions import GraphError, ModelFileError
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.checks import first_new
 from fdgnn.graphs.graph import Kind
 from fdgnn.limits import MAX_WL_ITERATIONS
 from fdgnn.parameters import Number, OneOf, Rule
 from fdgnn.records import cached_property
+from fdgnn.threads import over_chunks
+
+_AT_ONCE = 2_000_000  # WL labels that one chunk of graphs has at once, about: 16 MB
 
 
 class WLFacts(LabelFacts, frozen=True, kw_only=True):
@@ -31,7 +44,15 @@ class WLFacts(LabelFacts, frozen=True, kw_only=True):
     whole_weights: bool = True
     labeled_arcs: bool = False
     weighted_arcs: bool = False
-    arc_vocabulary: list[int | str] | None = None  # None where it is not known
+    arc_vocabulary: tuple[int | str, ...] | None = None  # None where it is not known
+
+
+class Channels(NamedTuple):
+    """First WL labels (C, n_vertices), how often each is refined (C,), and their names."""
+
+    first: Colors
+    n_iterations: Ints
+    names: tuple[str, ...]
 
 
 class LabelRow(NamedTuple):
@@ -112,6 +133,142 @@ def _numbered(graph_of_vertex: Array, colors: Colors) -> Ints:
     numbers = np.empty(len(order), dtype=np.int64)
     numbers[order] = np.cumsum(starts)
     return numbers
+
+
+# ---------------------------------------------------------------------- structure
+
+
+def structure_numbers(graphs: GraphBatch, n_jobs: int | None = None) -> dict[str, Ints]:
+    """Describe each vertex by numbers of its neighborhood, each in bins (n_vertices,)."""
+    from fdgnn.kernels import count_triangles
+
+    degree = degrees(graphs)
+    near, counted = graphs.adjacency(), np.maximum(degree, 1)
+    near.data = np.ones(len(near.data), dtype=np.int64)  # whole sums: the order does not matter
+    total, squares = near @ degree, near @ degree**2
+    smallest, largest = _extremes(graphs, degree)
+    work = graphs.indptr[graphs.vertex_offsets]
+    triangles = np.zeros(graphs.n_vertices, dtype=np.int64)
+    arguments = (graphs.vertex_offsets, graphs.indptr, graphs.neighbors, triangles)
+    over_chunks(count_triangles, len(graphs), n_jobs, arguments, lambda: work)
+    size = looked_up(np.diff(graphs.vertex_offsets), graphs.graph_of_vertex)
+    scaled = {
+        "degree": degree,
+        "neighbors' mean degree": total / counted,
+        "neighbors' largest degree": largest,
+        "neighbors' smallest degree": smallest,
+        "deviation of neighbors' degrees": np.sqrt(squares * counted - total**2) / counted,
+        "triangles": triangles,
+    }
+    bins = log_bins(np.stack(list(scaled.values())))
+    return {
+        **dict(zip(scaled, bins, strict=True)),
+        "degree over graph size": 20 * degree // size,
+        "linked pairs of neighbors": 20 * triangles // np.maximum(degree * (degree - 1) // 2, 1),
+    }
+
+
+#: Numbers that are counted together, too: how they depend on each other tells graphs apart.
+PAIRS = (
+    ("degree", "neighbors' mean degree"),
+    ("degree", "neighbors' largest degree"),
+    ("degree", "triangles"),
+    ("degree", "degree over graph size"),
+    ("degree", "linked pairs of neighbors"),
+    ("neighbors' mean degree", "deviation of neighbors' degrees"),
+)
+
+
+def histograms(graphs: GraphBatch, n_jobs: int | None = None) -> list[tuple[str, Colors]]:
+    """Return WL labels of numbers of each vertex's neighborhood, one by one and in pairs."""
+    numbers = structure_numbers(graphs, n_jobs)
+    single = [(name, hashed(bins, f"histogram {name}")) for name, bins in numbers.items()]
+    paired = [
+        (f"{a}, {b}", hashed(np.stack([numbers[a], numbers[b]], axis=1), f"histogram {a}, {b}"))
+        for a, b in PAIRS
+    ]
+    return single + paired
+
+
+def _extremes(graphs: GraphBatch, degree: Ints) -> tuple[Ints, Ints]:
+    """Return the smallest and largest degree of each vertex's neighbors; 0 where there are none."""
+    start = looked_up(graphs.vertex_offsets, graphs.graph_of_vertex)
+    near = degree[graphs.neighbors + np.repeat(start, np.diff(graphs.indptr))]
+    some = np.flatnonzero(degree)
+    smallest, largest = np.zeros_like(degree), np.zeros_like(degree)
+    if len(some):
+        smallest[some] = np.minimum.reduceat(near, graphs.indptr[some])
+        largest[some] = np.maximum.reduceat(near, graphs.indptr[some])
+    return smallest, largest
+
+
+# ---------------------------------------------------------------------- labels of edges
+
+
+WEIGHT_BINS = 8
+_MISSING = "{0}, but the model was fitted on graphs with some"
+_LARGEST = 2.0**62  # weights beyond are all the same
+
+
+@dataclass(frozen=True, eq=False)
+class ArcReading:
+    """Labels and weights of edges in the training graphs.
+
+    Attributes
+    ----------
+    labeled, weighted : bool
+        Whether labels and weights are part of the WL labels.
+    whole : bool
+        Whether all weights are whole numbers, which are taken as they are; else they are cut into
+        bins.
+    edges : (WEIGHT_BINS - 1,) float64, or of length 0
+        The edges of these bins.
+    """
+
+    labeled: bool = False
+    weighted: bool = False
+    whole: bool = True
+    edges: Floats = field(default_factory=lambda: np.empty(0))
+
+    @classmethod
+    def of(cls, graphs: GraphBatch) -> ArcReading:
+        """Learn what edges of training graphs carry."""
+        labeled, weights = graphs.edge_label_codes is not None, graphs.weights
+        if weights is None or (weights == np.round(weights)).all():
+            return cls(labeled, weights is not None)
+        edges = quantile_edges(weights[:, None], WEIGHT_BINS)[0]
+        return cls(labeled, weighted=True, whole=False, edges=edges)
+
+    def bits(self, graphs: GraphBatch) -> Colors:
+        """Return the hash of what each edge carries; of length 0 where that is nothing."""
+        bits = np.empty(0, dtype=np.uint64)
+        if graphs.n_arcs == 0:
+            return bits
+        if self.labeled:
+            if graphs.arc_colors is None:
+                raise GraphError(_MISSING.format("the graphs have no labels on edges"))
+            bits = graphs.arc_colors
+        if self.weighted:
+            if graphs.weights is None:
+                raise GraphError(_MISSING.format("the graphs have no weights"))
+            levels = np.searchsorted(self.edges, graphs.weights)
+            if self.whole:  # numbers of bins otherwise
+                limited = np.clip(graphs.weights, -_LARGEST, _LARGEST)
+                levels = np.round(limited).astype(np.int64)
+            weights = hashed(levels, "weight")
+            bits = bits ^ weights if len(bits) else weights
+        return bits
+
+    def kind_error(self, kind: Kind) -> str | None:
+        """Return what a graph of this kind lacks; None if nothing."""
+        if self.labeled and kind.edge_labels is None:
+            return _MISSING.format("it has no labels on edges")
+        if self.weighted and not kind.weighted:
+            return _MISSING.format("it has no weights")
+        return None
+
+
+# ---------------------------------------------------------------------- the encoder
 
 
 @register_encoder
@@ -202,11 +359,6 @@ class WLCounts(LabelCounts):
 
     # ------------------------------------------------------------------ fitting
 
-    @classmethod
-    def search_space(cls) -> Mapping[str, Any]:
-        """Return an empty search space: iterations are searched as depths."""
-        return {}
-
     def _draw(self, graphs: GraphBatch, seed: np.random.SeedSequence) -> None:
         """Learn bins and labels from the training graphs."""
         super()._draw(graphs, seed)
@@ -227,12 +379,12 @@ class WLCounts(LabelCounts):
         found = [(name, first, n_iterations) for name, first in self._first_labels(graphs)]
         if self._first == "features":
             found += [
-                (f"feature {j}", channels.hashed(column, f"feature {j}"), 0)
+                (f"feature {j}", hashed(column, f"feature {j}"), 0)
                 for j, column in enumerate(self._feature_bins(graphs).T)
             ]
         by_default = self.vertices == "auto" and self.graph_kind_.vertices == "nothing"
         if by_default if self.histograms == "auto" else self.histograms:
-            found += [(name, first, 0) for name, first in channels.histograms(graphs, n_jobs)]
+            found += [(name, first, 0) for name, first in histograms(graphs, n_jobs)]
         names, first, rounds = zip(*found, strict=True)
         together = first[0][None] if len(first) == 1 else np.stack(first)
         return Channels(together, np.array(rounds, dtype=np.int64), tuple(names))
@@ -248,12 +400,61 @@ class WLCounts(LabelCounts):
             if self.n_features is None:
                 X = self._own_columns(graphs, depth, n_jobs)
             else:
-                X = channels.hashed_counts(
-                    graphs, self._channels(graphs, depth, n_jobs), self.arcs_.bits(graphs),
-                    self.n_features, self.counts, n_jobs,
-                )  # fmt: skip
+                X = self._hashed_counts(graphs, depth, self.n_features, n_jobs)
             found.append(X)
         return Encoding(found)
+
+    def _hashed_counts(
+        self, graphs: GraphBatch, n_iterations: int, n_features: int, n_jobs: int | None
+    ) -> sp.csr_array:
+        """Count the WL labels of all channels and iterations in buckets: (n_graphs, n_features)."""
+        from fdgnn.kernels import pack_rows
+
+        # 1. Each chunk of graphs fills its own part of the arrays.
+        found, arc_bits = self._channels(graphs, n_iterations, n_jobs), self.arcs_.bits(graphs)
+        T, offsets = int((found.n_iterations + 1).sum()), graphs.vertex_offsets
+        indices = np.empty(T * graphs.n_vertices, dtype=np.int32)
+        data = np.empty(len(indices))
+        lengths = np.empty(len(graphs), dtype=np.int64)
+        buckets = n_features - 1, self.counts == "presence"
+        chunks: list[tuple[int, int]] = []
+
+        def count(g0: int, g1: int) -> None:
+            colors, ranks = self._colored(graphs, found, arc_bits, g0, g1)
+            pack_rows(g0, g1, offsets, colors, ranks, *buckets, indices, data, lengths)
+            chunks.append((g0, g1))
+
+        over_chunks(count, len(graphs), n_jobs, (), lambda: T * offsets, most_work=_AT_ONCE)
+        # 2. A chunk has its rows together; close the gaps between chunks.
+        indptr = offsets_of(lengths)
+        for g0, g1 in sorted(chunks):
+            to, start, length = indptr[g0], T * offsets[g0], indptr[g1] - indptr[g0]
+            if to < start:
+                indices[to : to + length] = indices[start : start + length]
+                data[to : to + length] = data[start : start + length]
+        return sorted_rows(data[: indptr[-1]], indices[: indptr[-1]], indptr, n_features)
+
+    def _colored(
+        self, graphs: GraphBatch, found: Channels, arc_bits: Colors, g0: int, g1: int
+    ) -> tuple[Colors, npt.NDArray[np.int32]]:
+        """Return WL labels (T, n) in all channels and iterations of vertices of graphs g0 to g1.
+
+        Also the rank of each vertex among those of its graph with its label, if counts are unary;
+        else no rows.
+        """
+        from fdgnn.kernels import number_occurrences, wl_labels
+
+        a, b = graphs.vertex_offsets[[g0, g1]]
+        starts = offsets_of(found.n_iterations + 1)
+        colors = np.empty((starts[-1], b - a), dtype=np.uint64)
+        for row, first in zip(starts.tolist(), found.first[:, a:b], strict=False):
+            colors[row] = first
+        arcs = graphs.structure, arc_bits, graphs.directed
+        wl_labels(g0, g1, *arcs, found.n_iterations, colors)
+        ranks = np.empty(colors.shape if self.counts == "unary" else (0, 0), dtype=np.int32)
+        if self.counts == "unary":
+            number_occurrences(g0, g1, graphs.vertex_offsets, colors, ranks)
+        return colors, ranks
 
     def _own_columns(
         self, graphs: GraphBatch, n_iterations: int, n_jobs: int | None
@@ -280,9 +481,9 @@ class WLCounts(LabelCounts):
         from fdgnn.kernels import mix_all
 
         found = self._channels(graphs, n_iterations, n_jobs)
-        colors = channels.colored(graphs, found, self.arcs_.bits(graphs), 0, len(graphs))
-        numbers = channels.numbered(graphs, colors, self.counts, 0, len(graphs))
-        keys = colors + numbers.astype(np.uint64) if len(numbers) else colors.copy()
+        bits = self.arcs_.bits(graphs)
+        colors, ranks = self._colored(graphs, found, bits, 0, len(graphs))
+        keys = colors + ranks.astype(np.uint64) if len(ranks) else colors.copy()
         mix_all(keys.reshape(-1))
         return found, colors, keys
 
@@ -346,12 +547,12 @@ class WLCounts(LabelCounts):
     def facts(self) -> WLFacts:
         """Return the labels of training, and facts about features and weights."""
         return WLFacts(
-            vocabulary=self._vocabulary_of_file(),
+            vocabulary=self.vocabulary_,
             joint=self.joint_,
             whole_weights=self.arcs_.whole,
             labeled_arcs=self.arcs_.labeled,
             weighted_arcs=self.arcs_.weighted,
-            arc_vocabulary=None if self.arc_vocabulary_ is None else list(self.arc_vocabulary_),
+            arc_vocabulary=self.arc_vocabulary_,
         )
 
     def arrays(self) -> dict[str, Array]:
@@ -361,13 +562,13 @@ class WLCounts(LabelCounts):
             arrays["weight_edges"] = self.arcs_.edges[np.isfinite(self.arcs_.edges)]
         return arrays if self.columns_ is None else arrays | {"columns": self.columns_}
 
-    def _restore(self, facts: Any, arrays: dict[str, Array], graph_kind: GraphKind) -> None:
-        super()._restore(facts, arrays, graph_kind)
-        words = facts.arc_vocabulary
-        self.arc_vocabulary_ = None if words is None else tuple(words)
+    def restore(self, facts: Any, arrays: Mapping[str, Array], graph_kind: GraphKind) -> None:
+        """Restore and check facts, edges of bins and columns from a model file."""
+        rest = dict(arrays)
+        self.arc_vocabulary_ = facts.arc_vocabulary
         edges: Any = np.empty(0)
         if not facts.whole_weights:  # edges of bins, infinite after the last real one
-            edges, most = take(arrays, "weight_edges", 1), channels.WEIGHT_BINS - 1
+            edges, most = take(rest, "weight_edges", 1), WEIGHT_BINS - 1
             if len(edges) > most:
                 raise ModelFileError(f"its WL features need at most {most} edges of weights")
             if not (edges[1:] >= edges[:-1]).all():
@@ -376,10 +577,10 @@ class WLCounts(LabelCounts):
         self.arcs_ = ArcReading(facts.labeled_arcs, facts.weighted_arcs, facts.whole_weights, edges)
         self.columns_ = None
         if self.n_features is None:  # the feature of each column, ascending
-            columns = take(arrays, "columns", 1, np.uint64)
-            if len(columns) == 0 or not (columns[1:] > columns[:-1]).all():
+            self.columns_ = take(rest, "columns", 1, np.uint64)
+            if len(self.columns_) == 0 or not (self.columns_[1:] > self.columns_[:-1]).all():
                 raise ModelFileError("the columns of its WL features do not ascend")
-            self.columns_ = columns
+        super().restore(facts, rest, graph_kind)
 
     # ------------------------------------------------------------------ for users
 

@@ -21,9 +21,9 @@ from scipy.sparse.csgraph import dijkstra
 
 from fdgnn.arrays import Features, Floats, Ints
 from fdgnn.encoders import Attribution, Encoder, EncoderUnion, WLCounts
+from fdgnn.encoders.label_counts import Colors, degrees, log_bin_ends
 from fdgnn.encoders.union import UnionParts
-from fdgnn.encoders.wl import LabelRow, WLParts
-from fdgnn.encoders.wl_labels import Colors, degrees, log_bin_ends, structure_numbers
+from fdgnn.encoders.wl import LabelRow, WLParts, structure_numbers
 from fdgnn.explanations.attributions import chosen_score, chunks, directions_of, signs_of
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.smiles import pharmacophore_names

@@ -25,7 +25,7 @@ from fdgnn.checkpoints import Checkpoints
 from fdgnn.context import Context
 from fdgnn.datasets.rows import GraphTable, Reject
 from fdgnn.encoders import Encoder
-from fdgnn.encoders.counts import LabelCounts
+from fdgnn.encoders.label_counts import LabelCounts
 from fdgnn.exceptions import DatasetFormatError, StudyError
 from fdgnn.expansion import RandomExpansion, expanded
 from fdgnn.graphs import GraphBatch

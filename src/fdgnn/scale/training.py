@@ -20,7 +20,7 @@ from fdgnn.checkpoints import Checkpoints
 from fdgnn.context import Context
 from fdgnn.datasets.rows import GraphTable
 from fdgnn.encoders import GraphReservoir
-from fdgnn.encoders.counts import DEFAULT_FEATURES, LabelCounts
+from fdgnn.encoders.label_counts import DEFAULT_FEATURES, LabelCounts
 from fdgnn.evaluation.record import (
     Evaluation,
     EvaluationProtocol,

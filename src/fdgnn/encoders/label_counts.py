@@ -1,4 +1,10 @@
-"""`LabelCounts`: what encoders that count vertex labels have in common, beside what they count."""
+"""Labels of vertices, WL labels, and `LabelCounts`: what encoders that count them have in common.
+
+A *channel* is one first label for every vertex, and how often it is refined. Vertex labels are one
+channel. Graphs without labels get the degree, in bins, and histograms: channels that are not
+refined, each a number of the vertex in bins. Real features are cut into bins at the quantiles of
+the training graphs.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +13,13 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from fdgnn.arrays import Array, looked_up
-from fdgnn.encoders import wl_labels as channels
+from fdgnn.arrays import Array, Floats, Ints, looked_up
 from fdgnn.encoders.base import HANDLE_UNKNOWN, Encoder, GraphKind, unknown_labels_in_words
 from fdgnn.encoders.registry import take
-from fdgnn.encoders.wl_labels import Colors
 from fdgnn.exceptions import GraphError, ModelFileError
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.colors import hash_values
@@ -23,16 +29,94 @@ from fdgnn.limits import MAX_BINS, MAX_FEATURES
 from fdgnn.parameters import Number, OneOf, Rule
 from fdgnn.records import Record
 
+Colors = npt.NDArray[np.uint64]
+
 DEFAULT_FEATURES = 2**18
 VERTICES = (
     "auto", "labels", "features", "degree", "log degree", "nothing", "element", "pharmacophore",
 )  # fmt: skip
+COARSE = 4  # bins of a feature that are refined; its fine bins are only counted
+SMALL_VOCABULARY = 0.05  # distinct rows of coarse bins per vertex, up to which rows are labels
+# Powers of the root of two. Roots and products by powers of two round alike on every machine.
+_EDGES = np.sort(np.concatenate([2.0 ** np.arange(1, 64), np.sqrt(2.0) * 2.0 ** np.arange(64)]))
+
+
+def log_bins(values: Array) -> Ints:
+    """Return bins of numbers that are at least 0: two for each time that 1 + value doubles."""
+    return np.searchsorted(_EDGES, 1.0 + values, side="right")
+
+
+def log_bin_ends(bin_: int) -> tuple[float, float]:
+    """Return the bounds of a bin: its first number, and the first number above it."""
+    return (float(_EDGES[bin_ - 1]) - 1.0 if bin_ else 0.0), float(_EDGES[bin_]) - 1.0
+
+
+def degrees(graphs: GraphBatch) -> Ints:
+    """Count the neighbors of each vertex, in directed graphs those with an edge to it."""
+    return np.diff(graphs.indptr)
+
+
+# ---------------------------------------------------------------------- real numbers
+
+
+def quantile_edges(values: Floats, n_bins: int) -> Floats:
+    """Return inner edges (n_columns, n_bins - 1) of about equally full bins; inf if fewer.
+
+    A column with few distinct values has a bin for each value.
+    """
+    edges = np.full((values.shape[1], n_bins - 1), np.inf)
+    for column, row in zip(values.T, edges, strict=True):
+        distinct = np.unique(column)
+        if len(distinct) <= n_bins:
+            found = (distinct[1:] + distinct[:-1]) / 2
+        else:
+            found = np.unique(np.quantile(column, np.linspace(0, 1, n_bins + 1)[1:-1]))
+        row[: len(found)] = found
+    return edges
+
+
+def bins_of(values: Floats, edges: Floats) -> Ints:
+    """Return the bin of each value, (n, n_columns)."""
+    columns = zip(values.T, edges, strict=True)
+    return np.stack([np.searchsorted(row, column) for column, row in columns], axis=1)
+
+
+def coarse_bins(bins: Ints, edges: Floats) -> Ints:
+    """Join bins, so that each column has at most `COARSE` of them."""
+    n_bins = np.isfinite(edges).sum(axis=1) + 1
+    return np.where(n_bins > COARSE, bins * COARSE // n_bins, bins)
+
+
+# ---------------------------------------------------------------------- hashes
+
+
+def hashed(numbers: Array, name: str) -> Colors:
+    """Return distinct WL labels of integers (n,), or of rows of integers (n, m)."""
+    from fdgnn.kernels import mix_rows
+
+    rows = np.atleast_2d(numbers.T).T.astype(np.int64).view(np.uint64)
+    salt = np.full((len(rows), 1), hash_values([name])[0], dtype=np.uint64)
+    colors = np.empty(len(rows), dtype=np.uint64)
+    mix_rows(np.ascontiguousarray(np.hstack([salt, rows])), colors)
+    return colors
+
+
+def sorted_rows(data: Floats, indices: Array, indptr: Ints, n_columns: int) -> sp.csr_array:
+    """Return a matrix whose rows are known to have ascending columns, each once."""
+    small = indptr[-1] <= np.iinfo(np.int32).max  # SciPy wants indices and indptr of one type
+    parts: Any = data, indices, indptr.astype(np.int32) if small else indptr
+    X = sp.csr_array(parts, shape=(len(indptr) - 1, n_columns))
+    X.has_sorted_indices = X.has_canonical_format = True
+    return X
+
+
+# ---------------------------------------------------------------------- encoders
 
 
 class LabelFacts(Record, frozen=True, kw_only=True):
     """Facts of label counts in a model file, in addition to parameters and arrays."""
 
-    vocabulary: list[int | str] | None
+    vocabulary: tuple[int | str, ...] | None
     joint: bool = False
 
 
@@ -93,10 +177,10 @@ class LabelCounts(Encoder):
         self.feature_edges_, self.joint_ = np.empty((0, self.n_bins - 1)), False
         if self._first == "features":
             assert graphs.features is not None
-            self.feature_edges_ = channels.quantile_edges(graphs.features, self.n_bins)
-            bins = channels.bins_of(graphs.features, self.feature_edges_)
-            rows = channels.coarse_bins(bins, self.feature_edges_)
-            most = max(channels.COARSE, channels.SMALL_VOCABULARY * len(rows))
+            self.feature_edges_ = quantile_edges(graphs.features, self.n_bins)
+            bins = bins_of(graphs.features, self.feature_edges_)
+            rows = coarse_bins(bins, self.feature_edges_)
+            most = max(COARSE, SMALL_VOCABULARY * len(rows))
             self.joint_ = len(np.unique(rows, axis=0)) <= most  # so few that each can be a label
 
     @property
@@ -117,14 +201,14 @@ class LabelCounts(Encoder):
             if graphs.label_codes is None:  # the last features, zeros and ones, are labels
                 assert graphs.features is not None
                 ones = graphs.features[:, -self.graph_kind_.n_label_columns :]
-                return [("label", channels.hashed(ones, "label"))]
+                return [("label", hashed(ones, "label"))]
             return [("label", graphs.first_colors)]
         if self._first == "features":
-            coarse = channels.coarse_bins(self._feature_bins(graphs), self.feature_edges_)
+            coarse = coarse_bins(self._feature_bins(graphs), self.feature_edges_)
             if self.joint_:
-                return [("features", channels.hashed(coarse, "features"))]
+                return [("features", hashed(coarse, "features"))]
             return [
-                (f"feature {j}, coarse", channels.hashed(column, f"coarse {j}"))
+                (f"feature {j}, coarse", hashed(column, f"coarse {j}"))
                 for j, column in enumerate(coarse.T)
             ]
         if self._first == "element":
@@ -136,18 +220,18 @@ class LabelCounts(Encoder):
             if graphs.smiles is None:
                 raise GraphError(NOT_MOLECULES)
             features = graphs.smiles.pharmacophores(graphs.graph_of_vertex)
-            return [("pharmacophore", channels.hashed(features, "pharmacophore"))]
+            return [("pharmacophore", hashed(features, "pharmacophore"))]
         if self._first == "nothing":
             nothing = np.zeros(graphs.n_vertices, dtype=np.int64)
-            return [("vertex", channels.hashed(nothing, "vertex"))]
-        degree = channels.degrees(graphs)
-        binned = channels.log_bins(degree) if self._first == "log degree" else degree
-        return [(self._first, channels.hashed(binned, self._first))]
+            return [("vertex", hashed(nothing, "vertex"))]
+        degree = degrees(graphs)
+        binned = log_bins(degree) if self._first == "log degree" else degree
+        return [(self._first, hashed(binned, self._first))]
 
     def _feature_bins(self, graphs: GraphBatch) -> Array:
         """Return the bin of each vertex's features, (n_vertices, n_inputs)."""
         assert graphs.features is not None
-        return channels.bins_of(graphs.features, self.feature_edges_)
+        return bins_of(graphs.features, self.feature_edges_)
 
     # ------------------------------------------------------------------ features
 
@@ -166,10 +250,7 @@ class LabelCounts(Encoder):
 
     def facts(self) -> Record:
         """Return the labels and the features of the training graphs."""
-        return LabelFacts(vocabulary=self._vocabulary_of_file(), joint=self.joint_)
-
-    def _vocabulary_of_file(self) -> list[int | str] | None:
-        return None if self.vocabulary_ is None else list(self.vocabulary_)
+        return LabelFacts(vocabulary=self.vocabulary_, joint=self.joint_)
 
     def arrays(self) -> dict[str, Array]:
         """Return the boundaries of bins, if there are any, and how many each feature has.
@@ -186,15 +267,8 @@ class LabelCounts(Encoder):
     def restore(self, facts: Any, arrays: Mapping[str, Array], graph_kind: GraphKind) -> None:
         """Restore and check facts and edges from a model file."""
         rest = dict(arrays)
-        self._restore(facts, rest, graph_kind)
-        if rest:
-            raise ModelFileError(f"it has an array {min(rest)[:40]!r}, which its counts have not")
-
-    def _restore(self, facts: Any, arrays: dict[str, Array], graph_kind: GraphKind) -> None:
-        """Restore the arrays that are present."""
         graph_kind.check_vocabulary(facts.vocabulary)
-        self.vocabulary_ = None if facts.vocabulary is None else tuple(facts.vocabulary)
-        self.joint_ = facts.joint
+        self.vocabulary_, self.joint_ = facts.vocabulary, facts.joint
         has = [graph_kind.vertices] + ["labels"] * (graph_kind.n_label_columns > 0)
         if self._first in ("labels", "features") and self._first not in has:
             raise ModelFileError(f"its labels begin with {self._first}, which its graphs lack")
@@ -202,8 +276,8 @@ class LabelCounts(Encoder):
         if self._first == "features":
             # Edges are infinite after the last real one of a feature.
             shape = (graph_kind.n_inputs, self.n_bins - 1)
-            edges = take(arrays, "feature_edges", 2)
-            counts = take(arrays, "feature_counts", 1, np.int32)
+            edges = take(rest, "feature_edges", 2)
+            counts = take(rest, "feature_counts", 1, np.int32)
             if edges.shape != shape or counts.shape != shape[:1]:
                 raise ModelFileError(f"its counts need edges of bins of the shape {shape}")
             if (counts < 0).any() or (counts > shape[1]).any():
@@ -212,6 +286,7 @@ class LabelCounts(Encoder):
             if not (found[:, 1:] >= found[:, :-1]).all():
                 raise ModelFileError("the edges of its bins do not ascend")
             self.feature_edges_ = found
+        super().restore(facts, rest, graph_kind)
 
     # ------------------------------------------------------------------ unknown labels
 
