@@ -159,9 +159,9 @@ def no_home(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def times_are_taken_once() -> None:
     """Do not repeat short work to time it well: no test looks at how long it took."""
-    from fdgnn.evaluation import protocol
+    from fdgnn.evaluation import timing
 
-    protocol.MOST_REPETITIONS = 1
+    timing.MOST_REPETITIONS = 1
 
 
 @pytest.fixture

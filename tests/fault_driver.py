@@ -41,7 +41,7 @@ import fdgnn.prediction.explanation
 import fdgnn.prediction.predictor
 import fdgnn.selection.search
 import fdgnn.training
-from fdgnn.evaluation import comparison, protocol
+from fdgnn.evaluation import comparison, timing
 from fdgnn.evaluation.protocol import PROTOCOLS, Protocol
 from methods_here import run_here
 
@@ -194,7 +194,7 @@ def started() -> Iterator[Callable[..., Found]]:
 
 if __name__ == "__main__":
     comparison.run_in_process = run_here  # in the child, where its writes fail as well
-    protocol.MOST_REPETITIONS = 1
+    timing.MOST_REPETITIONS = 1
     PROTOCOLS["quick"] = Protocol("quick", n_configurations=1, n_initializations=1)  # of `compare`
     for line in sys.stdin:
         print(json.dumps(drive(*json.loads(line))), flush=True)

@@ -17,10 +17,10 @@ from fdgnn.evaluation.protocol import (
     best_of,
     choose,
     drawn_configurations,
-    fit_and_test,
     score_initialization,
 )
 from fdgnn.evaluation.run import EvaluationTask
+from fdgnn.evaluation.timing import fit_and_test
 from fdgnn.fitting import draw_features, fit_depths
 from fdgnn.folds import nested_folds
 from fdgnn.targets import read_targets
@@ -64,7 +64,7 @@ def test_scores_are_those_of_separate_fits(data, depth, request):
     validation, test = scores_of(study)
     for o, fold in enumerate(study.task.folds):
         for a, alpha in enumerate(ALPHAS):
-            model = study.estimator(CONFIGURATION | {"n_layers": depth, "alpha": alpha})
+            model = study.model(CONFIGURATION | {"n_layers": depth, "alpha": alpha})
             fits = [
                 model.fit(graphs[(fold >= 0) & (fold != f)], y[(fold >= 0) & (fold != f)])
                 .score(graphs[fold == f], y[fold == f])
@@ -77,7 +77,7 @@ def test_scores_are_those_of_separate_fits(data, depth, request):
 
 def test_a_random_initialization_is_that_of_the_fitted_model(motifs):
     graphs = motifs.task.graphs
-    model = motifs.estimator(CONFIGURATION).set_params(n_estimators=3)
+    model = motifs.model(CONFIGURATION).set_params(n_estimators=3)
     model.fit(graphs, motifs.task.targets.of_target(0))
     base = motifs.base_model(CONFIGURATION)
     features = draw_features(replace(base, seeds=base.seeds[2:]), graphs)[0]
@@ -177,6 +177,6 @@ def test_timed_fits_have_one_thread_of_blas():
 
 
 def test_models_have_the_degree_of_the_whole_dataset(motifs):
-    model = motifs.estimator(CONFIGURATION)
+    model = motifs.model(CONFIGURATION)
     assert isinstance(model, FDGNNClassifier)
     assert model.degree == motifs.task.graphs.max_degrees.mean()

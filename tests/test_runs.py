@@ -82,7 +82,7 @@ def test_selected_models_score_as_recorded_when_fitted(tmp_path):
     graphs, y = paper.task.graphs, paper.task.targets.of_target(0)
     scores = found.targets[0].scores[0].folds
     for fold, one, score in zip(paper.task.folds, found.folds, scores, strict=True):
-        model = paper.estimator(one.configuration).fit(graphs[fold >= 0], y[fold >= 0])
+        model = paper.model(one.configuration).fit(graphs[fold >= 0], y[fold >= 0])
         assert model.score(graphs[fold < 0], y[fold < 0]) == pytest.approx(score)
     assert found.variants["ensemble"].folds == scores  # of one network it is that network
 
@@ -95,7 +95,7 @@ def test_ensemble_averages_the_outputs_of_fitted_networks(tmp_path):
         assert one.configuration["alpha"] == one.alphas[0]
         outputs = []
         for number, alpha in enumerate(one.alphas):
-            model = paper.estimator(one.configuration).set_params(n_estimators=2, alpha=alpha)
+            model = paper.model(one.configuration).set_params(n_estimators=2, alpha=alpha)
             model.fit(graphs[fold >= 0], y[fold >= 0])
             model.estimators_ = model.estimators_[number : number + 1]
             outputs.append(model.decision_function(graphs[fold < 0]))
@@ -236,15 +236,6 @@ def test_one_class_is_an_error_before_anything_is_computed(tmp_path):
     graphs, y = make_motif_graphs(20, random_state=0)
     with pytest.raises(ValueError, match="one class only"):
         read_targets(np.ones_like(y), graphs, True)
-
-
-def test_a_killed_process_is_reported_in_one_line():
-    from joblib.externals.loky.process_executor import TerminatedWorkerError
-
-    from fdgnn.evaluation.protocol import _dead_workers_reported
-
-    with pytest.raises(StudyError, match="run the same command again"), _dead_workers_reported():
-        raise TerminatedWorkerError("killed")
 
 
 def test_only_one_run_at_a_time(tmp_path):

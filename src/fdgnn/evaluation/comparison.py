@@ -22,24 +22,22 @@ import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from msgspec.structs import replace as replace_fields
 
-from fdgnn.checkpoints import Checkpoints
 from fdgnn.context import Context
 from fdgnn.evaluation.baselines import (
     METHODS,
-    Method,
     Search,
     check_method,
     new_method,
-    peak_megabytes,
 )
-from fdgnn.evaluation.protocol import ENGINE, PROTOCOLS, PaperEvaluation, Protocol
+from fdgnn.evaluation.protocol import PROTOCOLS, PaperEvaluation, Protocol
 from fdgnn.evaluation.record import Evaluation, Limits, Status
 from fdgnn.evaluation.run import EvaluationTask, RunDirectory
+from fdgnn.evaluation.timing import TimedEvaluation
 from fdgnn.folds import Split
 from fdgnn.graphs.converters import as_batch
 from fdgnn.schema import TaskName
@@ -53,8 +51,6 @@ ONE_THREAD = {
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 }
 _SECONDS_BETWEEN_LOOKS = 0.1
-#: What is compared: the paper's model, or one of `METHODS`.
-Compared: TypeAlias = PaperEvaluation | Method
 
 
 def default_methods(*, molecules: bool, classify: bool) -> tuple[str, ...]:
@@ -167,7 +163,7 @@ def compare_methods(
     for name in names:
         check_method(name, molecules=molecules, classify=classify)
     context, limits = context or Context(), limits or Limits()
-    compared: list[Compared] = [PaperEvaluation(task, protocol)] if classify else []
+    compared: list[TimedEvaluation] = [PaperEvaluation(task, protocol)] if classify else []
     compared += [new_method(name, task, search or Search()) for name in names]
     described = [replace_fields(each.described, limits=limits) for each in compared]
     found = []
@@ -194,43 +190,23 @@ def _would_end_alike(known: Evaluation, wanted: Evaluation) -> bool:
 # ---------------------------------------------------------------------- one method
 
 
-def evaluation_of(compared: Compared, parts: Path) -> Evaluation:
-    """Return the evaluation of what is finished."""
-    if isinstance(compared, Method):
-        return compared.run(parts, make=False)
-    found = _store(compared, parts).load_record("evaluation", Evaluation)
-    return found or compared.described
-
-
-def _store(paper: PaperEvaluation, parts: Path) -> Checkpoints:
-    task = paper.task
-    return Checkpoints(
-        parts, "comparison", ENGINE, task.data_hash, task.folds, task.seed, paper.protocol
-    )
-
-
-def work(compared: Compared, parts: Path, context: Context) -> None:
+def work(compared: TimedEvaluation, parts: Path, context: Context) -> None:
     """Evaluate a method, with checkpoints."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the record has no place for them
-        if isinstance(compared, Method):
-            compared.run(parts)
-            return
-        found = compared.run(parts, replace(context, quiet=True)).evaluation
-        found = replace_fields(found, peak_mb=peak_megabytes())
-        _store(compared, parts).save_record("evaluation", found)
+        compared.run(parts, replace(context, quiet=True))
 
 
 def _finished_within(
-    compared: Compared, path: Path, limits: Limits, context: Context
+    compared: TimedEvaluation, path: Path, limits: Limits, context: Context
 ) -> Evaluation:
     """Finish a method in a process within limits; return its evaluation, however that ended."""
     parts = path / "parts"
-    found = evaluation_of(compared, parts)
+    found = compared.finished(parts)
     if found.status != "finished":
         spent = found.times.total or 0.0
         status, reason = run_in_process(compared, path, limits, context, spent)
-        found = evaluation_of(compared, parts)
+        found = compared.finished(parts)
         if found.status != "finished" and status != "finished":
             found = replace_fields(found, status=status, reason=reason)
     return replace_fields(found, limits=limits, command=context.command)
@@ -240,7 +216,7 @@ def _finished_within(
 
 
 def run_in_process(
-    compared: Compared, path: Path, limits: Limits, context: Context, spent: float
+    compared: TimedEvaluation, path: Path, limits: Limits, context: Context, spent: float
 ) -> tuple[Status, str | None]:
     """Run a method in a process; return its status and, if it did not finish, why.
 

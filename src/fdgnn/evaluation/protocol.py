@@ -14,7 +14,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -41,35 +40,19 @@ from fdgnn.evaluation.record import (
     TriedConfiguration,
 )
 from fdgnn.evaluation.run import EvaluationRun, EvaluationTask
-from fdgnn.evaluation.scores import (
-    TITLES,
-    baselines_of,
-    metric_scores,
-    n_trained_weights,
-    provenance,
-    published_score,
-    target_scores,
-)
-from fdgnn.exceptions import ConvergenceWarning, StudyError
+from fdgnn.evaluation.scores import TITLES, baselines_of, metric_scores, published_score
+from fdgnn.evaluation.timing import ENGINE, TimedEvaluation
 from fdgnn.fitting import BaseModel, FitTask, draw_features, fit_depths
-from fdgnn.folds import TEST, Folds, trained_on
+from fdgnn.folds import TEST, Folds
 from fdgnn.graphs import GraphBatch
 from fdgnn.linear import Ridge
-from fdgnn.metrics import OF_CLASSES, accuracy
+from fdgnn.metrics import OF_CLASSES, Scoring, accuracy
 from fdgnn.records import cached_property
 from fdgnn.seeds import seed_sequence
 from fdgnn.selection.scoring import NestedPredictions
 from fdgnn.selection.search import draw_configurations
 from fdgnn.threads import one_blas_thread
 from fdgnn.workers import parallel
-
-#: Raised by one when kernels, seeds or the readout change scores: checkpoints of another number are
-#: not used.
-ENGINE = 5
-
-MOST_REPETITIONS = 5  # of what is timed
-ENOUGH_SECONDS = 0.5
-WARM_GRAPHS = 100  # on which models are tried before they are timed
 
 
 @dataclass(frozen=True)
@@ -105,7 +88,7 @@ def drawn_configurations(max_layers: int, seed: int, n_configurations: int) -> l
 
 
 @dataclass(frozen=True, eq=False)
-class PaperEvaluation:
+class PaperEvaluation(TimedEvaluation):
     """The paper's model, evaluated by the paper's protocol.
 
     Attributes
@@ -133,6 +116,11 @@ class PaperEvaluation:
         return self.n_units or (facts.n_units if facts else 50)
 
     @property
+    def scoring(self) -> Scoring:
+        """The metric that the paper chooses by."""
+        return OF_CLASSES["accuracy"]
+
+    @property
     def alphas(self) -> tuple[float, ...]:
         """The paper's grid of regularization strengths."""
         return Ridge(normalize=False).grid(len(self.task.graphs), classify=True)
@@ -157,7 +145,7 @@ class PaperEvaluation:
             name=protocol.name,
             n_configurations=protocol.n_configurations,
             n_initializations=protocol.n_initializations,
-            scoring="accuracy",
+            scoring=self.scoring.name,
             published=published_score("FDGNN", self.task.dataset),
         )
 
@@ -166,7 +154,7 @@ class PaperEvaluation:
         """The number of random initializations, each a checkpoint."""
         return self.protocol.n_configurations * self.protocol.n_initializations
 
-    def estimator(self, configuration: Configuration) -> FDGNNClassifier:
+    def model(self, configuration: Configuration) -> FDGNNClassifier:
         """Return the model of a configuration, with the k of the whole dataset as in the paper."""
         degree = self.task.graphs.average_degree or 1.0
         model = FDGNNClassifier(n_units=self.units, degree=degree)
@@ -175,7 +163,7 @@ class PaperEvaluation:
 
     def base_model(self, configuration: Configuration) -> BaseModel:
         """Return the base model of a configuration, with the seeds of all initializations."""
-        model = self.estimator(configuration)
+        model = self.model(configuration)
         model.set_params(n_estimators=self.protocol.n_initializations)
         graphs, seed = self.task.graphs, seed_sequence(model.random_state)
         bases = model._base_models(GraphKind.of(graphs), len(graphs), seed)
@@ -191,9 +179,9 @@ class PaperEvaluation:
 
     def run(self, parts: Path | None, context: Context) -> EvaluationRun:
         """Evaluate the model, with checkpoints in a directory."""
-        start = time.perf_counter()
-        with _workers(self.cluster, context) as workers, _dead_workers_reported():
-            validation, test, seconds, n_resumed = self._score_all(parts, workers)
+        start, store, task = time.perf_counter(), self._store(parts), self.task
+        with _workers(self.cluster, context) as workers:
+            validation, test, seconds, n_resumed = self._score_all(store, workers)
             one_layer, own_depth = np.s_[:, :, 0], np.s_[:, :, 1]
             deep = choose(validation[own_depth], test[own_depth])
             single = choose(validation[one_layer], test[one_layer])
@@ -204,7 +192,6 @@ class PaperEvaluation:
             self.configurations[c] | {"alpha": float(a)}
             for c, a in zip(deep.configurations, alphas[:, 0], strict=True)
         ]
-        timed, predictions = self._test(chosen)
         mean_test = test[own_depth].mean(axis=1)  # (n_configurations, n_outer, n_alphas)
         c, a = np.unravel_index(np.argmax(mean_test.mean(axis=1)), mean_test.shape[::2])
         variants = {
@@ -215,46 +202,45 @@ class PaperEvaluation:
             "best_for_all_test_folds": mean_test[c, :, a],
             "best_on_test_folds": mean_test.max(axis=(0, 2)),
         }
-        scoring, task = OF_CLASSES["accuracy"], self.task
-        baselines = baselines_of(task.targets, task.folds, task.smiles, context.n_jobs)
-        (target,) = target_scores(task.graphs, predictions, scoring, baselines)
-        own_scores = [metric_scores(scoring, deep.scores), *target.scores[1:]]
-        described = self.described
-        n_weights = np.mean([n_trained_weights(each.model) for each in timed])
-        found = replace_fields(
-            described,
-            status="finished",
-            model=replace_fields(described.model, n_parameters=round(float(n_weights))),
-            targets=[replace_fields(target, scores=own_scores)],
-            folds=[
-                task.fold_result(
-                    row,
-                    configuration=chosen[row],
-                    alphas=alphas[row].tolist(),
-                    train_seconds=one.train_seconds,
-                    test_seconds=one.test_seconds,
-                    n_unconverged=int((~one.model.converged_).sum()),
-                )
-                for row, one in enumerate(timed)
-            ],
-            variants={name: metric_scores(scoring, each) for name, each in variants.items()},
+        run = self.result(
+            chosen,
+            self.test(store, chosen),
+            partial(baselines_of, task.targets, smiles=task.smiles, n_jobs=context.n_jobs),
+            variants={name: metric_scores(self.scoring, each) for name, each in variants.items()},
             tried=self._tried(validation[own_depth]),
-            times=Durations(
-                total=time.perf_counter() - start,
-                selection=float(seconds.sum()),
-                n_resumed=n_resumed,
-            ),
-            **provenance(),
             command=context.command,
             notes=[_NOTE] if self.protocol.n_initializations > 1 else [],
         )
+        (target,) = run.evaluation.targets
+        own_scores = [metric_scores(self.scoring, deep.scores), *target.scores[1:]]
+        total = time.perf_counter() - start
+        found = replace_fields(
+            run.evaluation,
+            targets=[replace_fields(target, scores=own_scores)],
+            folds=[
+                replace_fields(fold, alphas=own.tolist())
+                for fold, own in zip(run.evaluation.folds, alphas, strict=True)
+            ],
+            times=Durations(total=total, selection=float(seconds.sum()), n_resumed=n_resumed),
+        )
+        store.save_record(f"evaluation {self.protocol}", found)
         often = Counter(deep.configurations.tolist()).most_common(1)[0][0]
-        model = self.estimator(chosen[deep.configurations.tolist().index(often)])
+        model = self.model(chosen[deep.configurations.tolist().index(often)])
         model.set_params(probability=True)
-        return EvaluationRun(task, found, predictions, model)
+        return replace(run, evaluation=found, model=model)
+
+    def finished(self, parts: Path) -> Evaluation:
+        """Return the evaluation if it is finished, or else without results."""
+        found = self._store(parts).load_record(f"evaluation {self.protocol}", Evaluation)
+        return found or self.described
+
+    def _store(self, parts: Path | None) -> Checkpoints:
+        task = self.task
+        about = (ENGINE, task.data_hash, task.folds, task.seed, self.units, self.alphas)
+        return Checkpoints(parts, "paper's protocol", *about)
 
     def _score_all(
-        self, parts: Path | None, context: Context
+        self, store: Checkpoints, context: Context
     ) -> tuple[Floats, Floats, Floats, int]:
         """Return validation and test scores, seconds, and how many initializations were known.
 
@@ -262,8 +248,6 @@ class PaperEvaluation:
         the configuration's own depth.
         """
         task, protocol = self.task, self.protocol
-        about = (ENGINE, task.data_hash, task.folds, self.units, self.alphas)
-        store = Checkpoints(parts, "paper's protocol", *about)
         counts = protocol.n_configurations, protocol.n_initializations
         # In an order in which every part of them covers all configurations.
         keys = {
@@ -297,50 +281,28 @@ class PaperEvaluation:
         """Return the test accuracy in each outer fold, of all initializations together."""
         if self.protocol.n_initializations == 1:
             return chosen.scores
-        scores, alphas = np.empty(len(self.task.folds)), np.array(self.alphas)[chosen.alphas]
-        selected = np.unique(chosen.configurations).tolist()
-        call: Callable[..., Any] = joblib.delayed(_score_ensemble)
-        found: Iterator[dict[int, float]] = parallel(
-            context.n_jobs, return_as="generator_unordered"
-        )(
-            call(
-                self.base_model(self.configurations[c]),
-                self.task.graphs,
-                self.fit_task,
-                {int(o): alphas[o] for o in np.flatnonzero(chosen.configurations == c)},
-            )
-            for c in selected
+        task, alphas = self.task, np.array(self.alphas)[chosen.alphas]
+        bases = [self.base_model(self.configurations[c]) for c in chosen.configurations]
+        call: Callable[..., Any] = joblib.delayed(_fold_outputs)
+        found: Iterator[Floats] = parallel(context.n_jobs, return_as="generator")(
+            call(_initialization(bases[o], i), task.graphs, self._of_fold(fold), alphas[o, i])
+            for o, fold in enumerate(task.folds)
+            for i in range(self.protocol.n_initializations)
         )
-        for part in context.track(found, len(selected), f"{self.task.dataset} ensembles"):
-            scores[list(part)] = list(part.values())
-        return scores
+        each = np.array(list(context.track(found, alphas.size, f"{task.dataset} ensembles")))
+        outputs = each.reshape(*alphas.shape, *each.shape[1:]).mean(axis=1)
+        predictions = NestedPredictions(task.targets, task.folds == TEST, outputs)
+        return predictions.by_fold(self.scoring)
 
-    def _test(self, chosen: Sequence[Configuration]) -> tuple[list[TimedModel], NestedPredictions]:
-        """Train and test the first initialization of each outer fold against the clock.
+    def _of_fold(self, fold: Folds) -> FitTask:
+        return replace(self.fit_task, folds=fold[None])
 
-        Test graphs are predicted by the model that was timed, training graphs out of fold.
-        """
-        task, timed, outputs = self.task, [], []
-        graphs, y = task.graphs, task.targets.values[:, 0]
-        with warnings.catch_warnings(), joblib.parallel_config("sequential"):
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the result counts such graphs
-            few = few_graphs(y)
-            for configuration in {self.estimator(c).n_layers > 1: c for c in chosen}.values():
-                self.estimator(configuration).fit(graphs[few], y[few]).predict(graphs[few])
-            for fold, configuration in zip(task.folds, chosen, strict=True):
-                make = partial(self.estimator, configuration)
-                one = fit_and_test(make, graphs.__getitem__, FDGNNClassifier.outputs, y, fold)
-                timed.append(one)
-                drawn = {name: value for name, value in configuration.items() if name != "alpha"}
-                base = _initialization(self.base_model(drawn), 0)
-                own = replace(self.fit_task, folds=fold[None])
-                alphas = (float(configuration["alpha"] or 0.0),)
-                with one_blas_thread():
-                    (fit,) = fit_depths(base, graphs, own, (None,), alphas=alphas, train=False)
-                assert fit.choice is not None
-                outputs.append(fit.choice.predictions[0].copy())
-                outputs[-1][fold == TEST] = one.outputs
-        return timed, NestedPredictions(task.targets, task.folds == TEST, np.array(outputs))
+    def out_of_fold_outputs(self, fold: Folds, configuration: Configuration) -> Floats:
+        """Return the outputs of the first initialization for graphs in inner folds."""
+        drawn = {name: value for name, value in configuration.items() if name != "alpha"}
+        base = _initialization(self.base_model(drawn), 0)
+        alpha = float(configuration["alpha"] or 0.0)
+        return _fold_outputs(base, self.task.graphs, self._of_fold(fold), alpha)
 
     def _tried(self, validation: Floats) -> list[TriedConfiguration]:
         """Return all configurations by their validation scores."""
@@ -393,24 +355,12 @@ def _initialization(base: BaseModel, number: int) -> BaseModel:
     return replace(base, seeds=base.seeds[number : number + 1])
 
 
-def _score_ensemble(
-    base: BaseModel, graphs: GraphBatch, task: FitTask, alphas: dict[int, Floats]
-) -> dict[int, float]:
-    """Return the test scores of averaged outputs, in outer folds with these alphas."""
-    Y, codes = task.targets.coded, task.targets.values[:, 0]
-    outputs: dict[int, list[Floats]] = {o: [] for o in alphas}
+def _fold_outputs(base: BaseModel, graphs: GraphBatch, task: FitTask, alpha: float) -> Floats:
+    """Return outputs (n_graphs, q) for the graphs of one outer fold, by models without them."""
     with one_blas_thread():
-        for number in range(len(base.seeds)):
-            (X,) = draw_features(_initialization(base, number), graphs)
-            for o, own in alphas.items():
-                train, test = trained_on(task.folds[o]), task.folds[o] == TEST
-                alpha, no_folds = float(own[number]), np.empty((0, train.sum()), dtype=np.int64)
-                path = base.readout.solve(X[train], Y[train], (alpha,), no_folds)
-                outputs[o].append(path.readout(alpha).outputs(X[test]))
-    return {
-        o: float(task.metric(codes[task.folds[o] == TEST], np.mean(each, axis=0)))
-        for o, each in outputs.items()
-    }
+        (fit,) = fit_depths(base, graphs, task, (None,), alphas=(alpha,), train=False)
+    assert fit.choice is not None
+    return np.array(fit.choice.predictions[0])
 
 
 # ---------------------------------------------------------------------- what an outer fold selects
@@ -461,53 +411,6 @@ def best_of(validation: Floats) -> tuple[int, int]:
     return int(c), validation.shape[1] - 1 - int(a)
 
 
-# ---------------------------------------------------------------------- one fold against the clock
-
-
-def few_graphs(y: Array) -> Ints:
-    """Return some graphs, of each class, on which models are tried before they are timed."""
-    first = [np.flatnonzero(y == c)[:5] for c in np.unique(y)[:20]]
-    some = np.random.default_rng(0).permutation(len(y))[:WARM_GRAPHS]
-    return np.unique(np.concatenate([*first, some]))
-
-
-class TimedModel(NamedTuple):
-    """A model that was trained on the training graphs of an outer fold, and its test outputs."""
-
-    model: Any
-    outputs: Floats  # (n_test, q)
-    train_seconds: float
-    test_seconds: float
-
-
-def fit_and_test(
-    make: Callable[[], Any],
-    prepare: Callable[[Array], Any],
-    outputs: Callable[[Any, Any], Floats],
-    y: Array,
-    fold: Folds,
-) -> TimedModel:
-    """Train on the training graphs of an outer fold, test on its test graphs (Table 3).
-
-    `prepare` returns the graphs where a mask is true, in the model's own form, and `outputs` those
-    of a trained model for them; neither is timed. BLAS has one thread, and times are CPU seconds of
-    this process. Work of milliseconds is repeated, and the median counts, because a single
-    measurement may be disturbed.
-    """
-    times: list[tuple[float, float]] = []
-    train, test = trained_on(fold), fold == TEST
-    while len(times) < MOST_REPETITIONS and np.sum(times) < ENOUGH_SECONDS:
-        trained, tested = prepare(train), prepare(test)  # nothing cached yet
-        with one_blas_thread():
-            start = time.process_time()
-            model = make().fit(trained, y[train])
-            middle = time.process_time()
-            model.predict(tested)
-            times.append((middle - start, time.process_time() - middle))
-    train_seconds, test_seconds = np.median(times, axis=0).tolist()
-    return TimedModel(model, outputs(model, tested), train_seconds, test_seconds)
-
-
 # ---------------------------------------------------------------------- who does the work
 
 
@@ -519,17 +422,3 @@ def _workers(cluster: str | None, context: Context) -> Iterator[Context]:
         return
     with connected(cluster, context) as client, joblib.parallel_config("dask", client=client):
         yield replace(context, n_jobs=-1)
-
-
-@contextmanager
-def _dead_workers_reported() -> Iterator[None]:
-    """Report what to do when the system has killed one of the local processes."""
-    from joblib.externals.loky.process_executor import TerminatedWorkerError
-
-    try:
-        yield
-    except TerminatedWorkerError as error:
-        raise StudyError(
-            "a worker process was killed, perhaps because memory ran out; what is finished is "
-            "kept, so run the same command again, if need be with fewer processes"
-        ) from error

@@ -29,10 +29,8 @@ needs them.
 from __future__ import annotations
 
 import json
-import sys
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module, util
@@ -42,23 +40,17 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from msgspec.structs import replace
 
-from fdgnn.arrays import Array, Floats, Ints
+from fdgnn.arrays import Ints
 from fdgnn.checkpoints import Checkpoints
-from fdgnn.evaluation.protocol import ENGINE, few_graphs, fit_and_test
-from fdgnn.evaluation.record import Configuration, Count, Durations, Evaluation, ModelDescription
-from fdgnn.evaluation.run import EvaluationTask, model_outputs
-from fdgnn.evaluation.scores import (
-    baselines_of,
-    n_trained_weights,
-    provenance,
-    published_score,
-    target_scores,
-)
+from fdgnn.context import Context
+from fdgnn.evaluation.record import Configuration, Count, Evaluation, ModelDescription
+from fdgnn.evaluation.run import EvaluationRun, EvaluationTask
+from fdgnn.evaluation.scores import baselines_of, published_score
+from fdgnn.evaluation.timing import ENGINE, FoldTest, Step, TimedEvaluation, peak_megabytes
 from fdgnn.extras import require
-from fdgnn.folds import TEST, Folds, trained_on
-from fdgnn.metrics import named_scoring
+from fdgnn.folds import Folds, trained_on
+from fdgnn.metrics import Scoring, named_scoring
 from fdgnn.records import Record
-from fdgnn.selection.scoring import NestedPredictions
 
 __all__ = ["METHODS", "Method", "MethodEntry", "Search", "Trial", "check_method", "new_method"]
 
@@ -192,19 +184,13 @@ class Trial(Record, frozen=True, kw_only=True):
     score: float | None  # None if it is not defined
 
 
-class Step(Record, frozen=True, kw_only=True):
-    """A finished step of a method: trials of its selection, or the test of an outer fold."""
+class Validation(Step, frozen=True, kw_only=True):
+    """A finished part of the selection."""
 
-    seconds: float
-    peak_mb: float
-    trials: tuple[Trial, ...] = ()
-    outputs: tuple[list[float | None], ...] = ()  # None where a graph has none
-    train_seconds: float = 0.0
-    test_seconds: float = 0.0
-    n_parameters: int = 0
+    trials: list[Trial]
 
 
-class Method(ABC):
+class Method(TimedEvaluation):
     """A family of models with its grid, on a task: selected, trained and tested in outer folds.
 
     Parameters
@@ -227,22 +213,20 @@ class Method(ABC):
         self, name: str, task: EvaluationTask, search: Search, grid: Sequence[Configuration]
     ) -> None:
         self.name, self.task, self.search = name, task, search
-        self.y: Array = task.targets.values[:, 0]
         self.classify = task.targets.classify
         self.grid = list(grid)[: search.n_configurations]
         self.n_configurations = len(self.grid)
         n_inner = int(task.folds.max()) + 1
         self.inner_folds = min(search.inner_folds or self.usual_folds or n_inner, n_inner)
-        self.scoring = named_scoring(
-            search.scoring or ("accuracy" if self.classify else "r2"), self.classify
-        )
 
     def __reduce__(self) -> Any:
         return new_method, (self.name, self.task, self.search)
 
-    @abstractmethod
-    def model(self, configuration: Configuration) -> Any:
-        """Return a model that is not trained, with ``fit`` and ``predict``."""
+    @property
+    def scoring(self) -> Scoring:
+        """The metric that the selection chooses by."""
+        usual = "accuracy" if self.classify else "r2"
+        return named_scoring(self.search.scoring or usual, self.classify)
 
     def score(self, unit: str) -> list[Trial]:
         """Validate the configurations of one part of the selection."""
@@ -258,28 +242,10 @@ class Method(ABC):
         """The configuration where there is nothing to choose: the first of the grid."""
         return self.grid[0]
 
-    def prepare(self, graphs: Array) -> Any:
-        """Return some of the graphs in the library's own form; this is not timed."""
-        return self.task.graphs[graphs]
-
-    def outputs(self, model: Any, graphs: Any) -> Floats:
-        """Return the outputs (n, q) of a trained model."""
-        return model_outputs(model, graphs, self.task.targets.each[0])
-
-    def n_parameters(self, model: Any) -> int:
-        """Return the number of weights that training sets."""
-        return n_trained_weights(model)
-
     def inner_parts(self, fold: Folds) -> Iterator[tuple[Ints, Ints]]:
         """Yield training and validation graphs of the first inner folds of an outer one."""
         for inner in range(self.inner_folds):
             yield np.flatnonzero(trained_on(fold) & (fold != inner)), np.flatnonzero(fold == inner)
-
-    def warm_up(self) -> None:
-        """Import, compile and allocate what the first use needs."""
-        few = few_graphs(self.y)
-        graphs = self.prepare(few)
-        self.model(self.only).fit(graphs, self.y[few]).predict(graphs)
 
     # ------------------------------------------------------------------ evaluation
 
@@ -305,98 +271,36 @@ class Method(ABC):
         """The number of steps, each a checkpoint."""
         return len(self.units) + len(self.task.folds)
 
-    def run(self, parts: Path, *, make: bool = True) -> Evaluation:
-        """Select for each outer fold, train and test what was selected; return the evaluation.
+    def run(self, parts: Path | None, context: Context) -> EvaluationRun:
+        """Select for each outer fold, train and test what was selected."""
+        return self._run(parts, make=True)
 
-        Parameters
-        ----------
-        parts : Path
-            Directory of checkpoints. Those of a smaller search serve a larger one.
-        make : bool, default=True
-            Whether steps that are not finished are made. If not, the status of the evaluation is
-            "unfinished" if there are any. Its total time is that of all steps.
-        """
+    def finished(self, parts: Path) -> Evaluation:
+        """Return the evaluation of all steps that are finished, with their total time."""
+        return self._run(parts, make=False).evaluation
+
+    def _run(self, parts: Path | None, *, make: bool) -> EvaluationRun:
         task, search = self.task, replace(self.search, n_configurations=None)
         store = Checkpoints(parts, self.name, ENGINE, task.data_hash, task.folds, task.seed, search)
+        selection = [store.load_record(unit, Validation) for unit in self.units]
+        for i, unit in enumerate(self.units if make else ()):
+            if selection[i] is None:
+                selection[i] = self._validate(unit)
+                store.save_record(unit, selection[i])
+        known = [one for one in selection if one is not None]
+        trials = [trial for one in known for trial in one.trials]
+        chosen, tests = list[Configuration](), dict[int, FoldTest]()
+        if len(known) == len(selection):
+            numbers = range(len(task.folds))
+            chosen = [best_trial(trials, o) if trials else self.only for o in numbers]
+            tests = self.test(store, chosen, make=make)
+        baselines = partial(baselines_of, task.targets, smiles=None)
+        return self.result(chosen, tests, baselines, known)
 
-        def finish(key: str, act: Callable[..., dict[str, Any]], *given: Any) -> Step | None:
-            found = store.load_record(key, Step)
-            if found is None and make:
-                start = time.perf_counter()
-                made = act(*given)
-                seconds = time.perf_counter() - start
-                found = Step(seconds=seconds, peak_mb=peak_megabytes(), **made)
-                store.save_record(key, found)
-            return found
-
-        steps = [finish(unit, self._select, unit) for unit in self.units]
-        selection = [step for step in steps if step is not None]
-        trials = [trial for step in selection for trial in step.trials]
-        tested: dict[int, tuple[Configuration, Step]] = {}
-        if len(selection) == len(self.units):
-            for o in range(len(task.folds)):
-                choice = best_trial(trials, o) if trials else self.only
-                key = f"fold {o} {sorted(choice.items())}"
-                step = finish(key, self._test, o, choice)
-                if step is not None:
-                    tested[o] = choice, step
-        return self._evaluation(tested, selection)
-
-    def _select(self, unit: str) -> dict[str, Any]:
-        return {"trials": tuple(self.score(unit))}
-
-    def _test(self, outer: int, configuration: Configuration) -> dict[str, Any]:
-        """Train and test a configuration in an outer fold against the clock."""
-        if not self._warm:
-            self.warm_up()
-            self._warm = True
-        timed = fit_and_test(
-            partial(self.model, configuration), self.prepare, self.outputs, self.y,
-            self.task.folds[outer],
-        )  # fmt: skip
-        return {
-            "outputs": tuple(timed.outputs.tolist()),
-            "train_seconds": timed.train_seconds,
-            "test_seconds": timed.test_seconds,
-            "n_parameters": self.n_parameters(timed.model),
-        }
-
-    _warm = False
-
-    def _evaluation(
-        self, tested: dict[int, tuple[Configuration, Step]], selection: Sequence[Step]
-    ) -> Evaluation:
-        """Return the evaluation of outer folds that are finished."""
-        task, tests = self.task, [step for _, step in tested.values()]
-        seconds = [step.seconds for step in (*selection, *tests)]
-        found = replace(
-            self.described,
-            status="finished" if len(tested) == len(task.folds) else "unfinished",
-            times=Durations(total=sum(seconds), selection=sum(seconds[: len(selection)])),
-            peak_mb=max((step.peak_mb for step in (*selection, *tests)), default=None),
-            **provenance(),
-        )
-        if not tested:
-            return found
-        folds = task.folds[list(tested)]
-        outputs = np.full((len(folds), *task.targets.coded.shape), np.nan)
-        for own, fold, step in zip(outputs, folds, tests, strict=True):
-            own[fold == TEST] = np.array(step.outputs, dtype=np.float64)
-        predictions = NestedPredictions(task.targets, folds == TEST, outputs)
-        baselines = baselines_of(task.targets, folds, None)
-        n_parameters = round(float(np.mean([step.n_parameters for step in tests])))
-        return replace(
-            found,
-            model=replace(found.model, n_parameters=n_parameters),
-            targets=target_scores(task.graphs, predictions, self.scoring, baselines),
-            folds=[
-                task.fold_result(
-                    o, configuration=choice, train_seconds=step.train_seconds,
-                    test_seconds=step.test_seconds,
-                )
-                for o, (choice, step) in tested.items()
-            ],
-        )  # fmt: skip
+    def _validate(self, unit: str) -> Validation:
+        start, trials = time.perf_counter(), self.score(unit)
+        seconds = time.perf_counter() - start
+        return Validation(seconds=seconds, peak_mb=peak_megabytes(), trials=trials)
 
 
 def best_trial(trials: Sequence[Trial], outer: int) -> Configuration:
@@ -404,20 +308,3 @@ def best_trial(trials: Sequence[Trial], outer: int) -> Configuration:
     own = [trial for trial in trials if trial.outer == outer]
     best = max(own, key=lambda t: -np.inf if t.score is None else t.score)
     return best.configuration
-
-
-def peak_megabytes() -> float:
-    """Return the most memory that this process ever held (resident, in 10^6 bytes)."""
-    status = Path("/proc/self/status")
-    if status.exists():  # this program alone, while getrusage may count its parent's memory
-        lines = status.read_text(encoding="utf-8").splitlines()
-        return next(float(x.split()[1]) for x in lines if x.startswith("VmHWM")) * 1024 / 1e6
-    import psutil
-
-    memory = psutil.Process().memory_info()
-    if hasattr(memory, "peak_wset"):  # Windows
-        return float(memory.peak_wset) / 1e6
-    import resource
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6

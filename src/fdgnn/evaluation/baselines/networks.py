@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise, product
@@ -224,10 +224,10 @@ class NetworkMethod(Method):
         """Return a model that is not trained."""
         return self.network(seed=self.task.seed, **configuration)
 
-    def warm_up(self) -> None:
+    def warm_up(self, chosen: Sequence[Configuration]) -> None:
         """Train for one epoch."""
         graphs = self.task.graphs
-        self.model(self.grid[0] | {"epochs": 1}).fit(graphs, self.y).predict(graphs[:10])
+        self.model(chosen[0] | {"epochs": 1}).fit(graphs, self.y).predict(graphs[:10])
 
 
 def smoothed(curve: Floats) -> Floats:
