@@ -311,14 +311,10 @@ def watch_parent() -> None:
 
     def watch() -> None:
         parent = parent_process()
-        sentinel = getattr(parent, "sentinel", None)
-        if sentinel is not None:
-            wait_for([sentinel])
-        elif parent is not None:  # workers of loky have no sentinel
-            while os.getppid() == parent.pid:
-                time.sleep(_SECONDS_BETWEEN_CHECKS)
-        else:
+        if parent is None:
             return
+        while os.getppid() == parent.pid:
+            time.sleep(_SECONDS_BETWEEN_CHECKS)
         os.kill(os.getpid(), signal.SIGTERM)  # which the main thread handles
         time.sleep(_SECONDS_TO_CLEAN_UP)
         os._exit(TERMINATED)

@@ -366,7 +366,17 @@ def chunks(graphs: GraphBatch) -> Iterator[tuple[GraphBatch, Ints]]:
         yield graphs if len(members) == len(graphs) else graphs[members], members
 
 
-# ---------------------------------------------------------------------- leave-out effects
+# ---------------------------------------------------------------------- changed graphs
+
+
+def scores_of(model: Any, graphs: Any) -> Floats:
+    """Return the scores of all classes, or the predicted number: (n_graphs, k).
+
+    The graphs are changed ones; the original has been warned about.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FDGNNWarning)
+        return np.asarray(model.outputs(graphs) @ signs_of(model).T)
 
 
 def _effects(
@@ -379,9 +389,6 @@ def _effects(
         own = np.full(len(part), base)  # of a graph without vertices
         some = [i for i, one in enumerate(part) if one.n_vertices]
         if some:
-            with warnings.catch_warnings():  # the graph as a whole has been warned about
-                warnings.simplefilter("ignore", FDGNNWarning)
-                outputs = model.outputs([part[i] for i in some])
-            own[some] = outputs @ signs_of(model)[number]
+            own[some] = scores_of(model, [part[i] for i in some])[:, number]
         scores += own.tolist()
     return score - np.array(scores)

@@ -19,7 +19,7 @@ import numpy as np
 
 from fdgnn.arrays import Floats
 from fdgnn.exceptions import FDGNNWarning, GraphError
-from fdgnn.explanations.attributions import chosen_score, signs_of
+from fdgnn.explanations.attributions import chosen_score, scores_of
 from fdgnn.explanations.groups import without_edge, without_vertices
 from fdgnn.extras import require
 from fdgnn.graphs import Graph
@@ -122,7 +122,7 @@ def _of_graph(
     model: Any, graph: Graph, wanted: int | None, n_most: int, max_changes: int
 ) -> list[Counterfactual]:
     classify = model.targets_[0].classes is not None
-    start = _scores(model, [graph])[0]
+    start = scores_of(model, [graph])[0]
     own = int(start.argmax()) if classify else 0
     if wanted == own and classify:
         return []
@@ -166,7 +166,7 @@ def _predicted(
     with warnings.catch_warnings():  # the graph as a whole has been warned about
         warnings.simplefilter("ignore", FDGNNWarning)
         valid = model.valid_graphs([_as_graph(each, graph, model) for each in edits])
-    scores = _scores(model, valid.graphs)
+    scores = scores_of(model, valid.graphs)
     rounding = _ROUNDING * float(np.abs([*start, *scores.ravel()]).max())
     made: list[tuple[float, Counterfactual, _Candidate]] = []
     for row, changed, each in zip(valid.rows.tolist(), valid.graphs, scores, strict=True):
@@ -183,13 +183,6 @@ def _predicted(
         one = Counterfactual(edits[row].changes, changed, smiles, prediction, score, effect, flips)
         made.append((margin, one, edits[row]))
     return made
-
-
-def _scores(model: Any, graphs: Any) -> Floats:
-    """Return the scores of all classes, or the predicted number: (n_graphs, k)."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FDGNNWarning)
-        return np.asarray(model.outputs(graphs) @ signs_of(model).T)
 
 
 def _as_graph(one: _Candidate, graph: Graph, model: Any) -> Any:

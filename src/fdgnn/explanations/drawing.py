@@ -183,10 +183,7 @@ def picture(
     """Return a picture of an explained graph, ``.svg`` or ``.png``, a molecule as a molecule."""
     kind = ending.removeprefix(".")
     if graph.smiles is not None:
-        try:
-            return draw_molecule(graph.smiles.text, explanation, format=kind)
-        except GraphError:  # bonds are vertices of their own, which a molecule cannot show
-            pass
+        return draw_molecule(graph.smiles.text, explanation, format=kind)
     file = io.BytesIO()
     draw_explanation(graph, explanation, file, labels=labels, format=kind)
     return file.getvalue()

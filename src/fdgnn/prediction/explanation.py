@@ -87,21 +87,17 @@ def explain_table(
     """
     usable, rejects = valid_rows(model, table)
     rejected = [reject for reject in rejects if wanted is None or reject.row in wanted]
-    numbers = (table.start + table.rows[usable]).tolist()
-    chosen = {g: n for g, n in zip(usable.tolist(), numbers, strict=True)
-              if wanted is None or n in wanted}  # fmt: skip
+    numbers = table.start + table.rows
+    chosen = [g for g in usable.tolist() if wanted is None or numbers[g] in wanted]
     if table.graphs is None or not chosen:
         return [], rejected
-    graphs, rows = table.graphs[list(chosen)], list(chosen.values())
-    smiles = [None if table.smiles is None else table.smiles[g] for g in chosen]
+    graphs, rows = table.graphs[chosen], numbers[chosen].tolist()
     unseen = model.unknown_labels(graphs)
     with warnings.catch_warnings():  # columns of the output have it, for all tables
         warnings.simplefilter("ignore", UnknownLabelWarning)
         warnings.simplefilter("ignore", OutOfDomainWarning)
-        explanations = explain(
-            model, graphs, target=target, edges=edges,
-            groups=groups.of(graphs, rows, smiles),
-        )  # fmt: skip
+        own = groups.of(graphs, rows)
+        explanations = explain(model, graphs, target=target, edges=edges, groups=own)
     found = []
     for i, (row, one) in enumerate(zip(rows, explanations, strict=True)):
         known = one.domain_distance is None or one.domain_distance < ALL_NEW
@@ -119,8 +115,7 @@ def explain_table(
         changed: list[Counterfactual] = []
         if n_counterfactuals and known:
             changed = counterfactuals(model, [graphs[i]], n_most=n_counterfactuals)[0]
-        labels = _labels(graphs[i], smiles[i])
-        found.append(ExplainedRow(summary, one, labels, changed, decimals))
+        found.append(ExplainedRow(summary, one, _labels(graphs[i]), changed, decimals))
     return found, rejected
 
 
@@ -148,13 +143,12 @@ def _rounded(value: Any, decimals: int) -> Any:
     return [_rounded(each, decimals) for each in value] if isinstance(value, list) else value
 
 
-def _labels(graph: Graph, smiles: str | None) -> list[Any] | None:
+def _labels(graph: Graph) -> list[Any] | None:
     """Return the labels of vertices, or the elements of atoms that carry features."""
     if graph.labels is not None:
         labels: list[Any] = graph.labels.tolist()
         return labels
-    symbols = [] if smiles is None else atom_symbols(smiles)
-    return symbols if len(symbols) == graph.n_vertices else None
+    return None if graph.smiles is None else atom_symbols(graph.smiles.text)
 
 
 def class_called(name: str | None, model: Any) -> Any:
@@ -189,8 +183,8 @@ def draw_all(explained: Iterable[ExplainedRow], folder: Path, names: dict[str, i
             name = f"{name}-{row}"
         for ending in (".svg", ".png"):
             graph: Any = one.explanation.graph
-            found = picture(graph, one.explanation, ending, one.labels)
-            (folder / f"{name}{ending}").write_bytes(found)
+            content = picture(graph, one.explanation, ending, one.labels)
+            (folder / f"{name}{ending}").write_bytes(content)
 
 
 @contextmanager
@@ -228,8 +222,8 @@ def _object_of(one: ExplainedRow) -> Cells:
     """Return an explanation as one object, which has only what there is."""
     found = one.explanation
     cells = one.summary | {"labels": one.labels, "vertices": found.vertices.tolist()}
-    if called := _names(found):
-        cells["vertex_names"] = called
+    if found.graph is not None and found.graph.vertex_names is not None:
+        cells["vertex_names"] = list(found.graph.vertex_names)
     if found.vertex_effects is not None:
         cells["vertex_effects"] = found.vertex_effects.tolist()
         cells["groups"] = [
@@ -254,19 +248,14 @@ def _object_of(one: ExplainedRow) -> Cells:
     return cells
 
 
-def _names(found: Explanation) -> list[Any] | None:
-    """Return what the vertices of an explained graph are called, if they have names."""
-    names = None if found.graph is None else found.graph.vertex_names
-    return None if names is None else list(names)
-
-
 def _rows_of(one: ExplainedRow) -> Iterator[Cells]:
     """Yield an explanation as one row per vertex, group, descriptor and counterfactual.
 
     Vertices are called by their names, if they have some, or else by their numbers.
     """
     found, n = one.explanation, len(one.explanation.vertices)
-    called = _names(found) or range(n)
+    named = None if found.graph is None else found.graph.vertex_names
+    called: Sequence[Any] = range(n) if named is None else named
     labels = one.labels or [None] * n
     effects = [None] * n if found.vertex_effects is None else found.vertex_effects.tolist()
     names = ("vertex", "label", "attribution", "effect")
@@ -330,40 +319,30 @@ class GroupChoice:
         if self.smarts and self.given is not None:
             raise ValueError("`smarts` and `vertex_sets` are two ways to group; give one of them")
 
-    def of(
-        self, graphs: GraphBatch, rows: Sequence[int], smiles: Sequence[str | None]
-    ) -> list[GroupsOfGraph] | None:
-        """Return the groups of graphs in these rows with these SMILES; None for no groups.
+    def of(self, graphs: GraphBatch, rows: Sequence[int]) -> list[GroupsOfGraph] | None:
+        """Return the groups of graphs in these rows; None for no groups.
 
-        A warning names a SMARTS that none of the molecules has: it may be misspelt.
+        Graphs that are not molecules have connected parts. A warning names a SMARTS that none of
+        the molecules has: it may be misspelt.
         """
         if self.given is not None:
             return [self.given.get(row, ()) for row in rows]
-        molecules = any(one is not None for one in smiles)
-        if self.smarts and not molecules:
+        if self.smarts and not graphs.molecules:
             raise ValueError("`smarts` is for molecules, and there are none; leave it out")
-        if self.wanted is False or (self.wanted is None and not molecules):
+        if not (graphs.molecules if self.wanted is None else self.wanted):
             return None
-        found = [self._of_graph(graph, own) for graph, own in zip(graphs, smiles, strict=True)]
+        found = [
+            connected_parts(graph)
+            if graph.smiles is None
+            else molecule_groups(graph.smiles.text, self.smarts)
+            for graph in graphs
+        ]
         names = {group.name for own in found for group in own}
         for one in self.smarts:
             if name_of_smarts(one) not in names:
                 message = f"`smarts`: none of these molecules has {one!r}"
                 warnings.warn(message, UnusedDataWarning, stacklevel=3)
         return list(found)
-
-    def _of_graph(self, graph: Graph, smiles: str | None) -> list[VertexGroup]:
-        """Return a molecule's groups; or connected parts, also where bonds are vertices."""
-        found = [] if smiles is None else molecule_groups(smiles, self.smarts)
-        n_atoms = len({int(v) for group in found for v in group.vertices})
-        if n_atoms == graph.n_vertices:
-            return found
-        if self.smarts:
-            raise ValueError(
-                f"`smarts` names atoms, but the model reads {n_atoms} atoms as {graph.n_vertices} "
-                "vertices, as bonds are also vertices; leave it out"
-            )
-        return connected_parts(graph)
 
 
 def read_vertex_sets(path: Path) -> dict[int, list[VertexGroup]]:
