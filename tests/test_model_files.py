@@ -55,7 +55,6 @@ from model_file_tools import (
     refused,
     refused_quickly,
     sealed,
-    sealed_text,
     signed,
     with_arrays,
     with_header,
@@ -569,7 +568,8 @@ def test_tables_that_do_not_fit_the_data(content, file, table, n_bytes):
     metadata = parts(content)[0]["__metadata__"]
     data = signed({"__metadata__": metadata, **table}, bytes(n_bytes))
     message = refused_quickly(data, file, 3_000_000)
-    assert "has dtype" in message or "shape that no" in message or "truncated or al" in message
+    reasons = ("has dtype", "shape that no", "truncated or al", "its header cannot be read")
+    assert any(reason in message for reason in reasons)
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (0,), ()], ids=str)
@@ -607,27 +607,6 @@ def test_metadata_beside_ours_is_refused(content, file):
     header, data = parts(content)
     header["__metadata__"]["more"] = "x"
     assert "not one text called 'fdgnn'" in refused(signed(header, data), file)
-
-
-def test_repeated_names_are_refused(content, file):
-    header, data = parts(content)
-    header["__metadata__"]["fdgnn"] = json.dumps(
-        json.loads(header["__metadata__"]["fdgnn"]) | {"sha256": "0" * 64}
-    )
-    text, coef = json.dumps(header), json.dumps(header["0.coef"])
-    twice = [
-        f'{text[:-1]}, "0.coef": {coef}}}',
-        text.replace('"__metadata__": {', '"__metadata__": {"fdgnn": "{}", ', 1),
-        text.replace('"__metadata__":', '"__metadata__": {}, "__metadata__":', 1),
-        text.replace('\\"format\\": 5', '\\"format\\": 5, \\"format\\": 5', 1),
-        text.replace('\\"n_units\\":', '\\"n_units\\": 1, \\"n_units\\":', 1),
-        text.replace('\\"seed\\":', '\\"seed\\": null, \\"seed\\":', 1),
-    ]
-    for changed in twice:
-        assert changed != text
-        assert "given twice" in refused(sealed_text(changed, data), file)
-    file.write_bytes(sealed_text(text, data))
-    assert load_model(file).n_units == 10
 
 
 BIG = 10**30

@@ -1,16 +1,15 @@
 """A model file's bytes: arrays and one JSON text, in the safetensors format.
 
 The safetensors library writes and reads the format. Added here are bounds that hold before memory
-is taken, the few types of numbers that models have, names that occur only once, and a checksum. The
-checksum finds damage. It is not a signature, so the content is validated when it is used.
+is taken, the few types of numbers that models have, and a checksum. The checksum finds damage. It
+is not a signature, so the content is validated when it is used.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -46,6 +45,12 @@ class Envelope(Record, frozen=True, kw_only=True):
     fdgnn: str  # the version that wrote it
     sha256: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]  # of the whole file
     model: msgspec.Raw
+
+
+class _Header(msgspec.Struct):
+    """The metadata in the header of a safetensors file, beside the places of its arrays."""
+
+    metadata: dict[str, str] = msgspec.field(name="__metadata__")
 
 
 class _Format(msgspec.Struct):
@@ -129,15 +134,12 @@ def _end_of_header(data: bytes) -> int:
 
 def _envelope(header: bytes) -> Envelope:
     try:
-        content = _parse(header.decode())
-        metadata = content.get("__metadata__") if isinstance(content, dict) else None
-        if not isinstance(metadata, dict) or list(metadata) != [_KEY]:
+        metadata = decode(header, _Header).metadata
+        if list(metadata) != [_KEY]:
             raise ValueError(f"its metadata is not one text called {_KEY!r}")
-        text = str(metadata[_KEY])
-        found = decode(text, _Format)
+        found = decode(metadata[_KEY], _Format)
         if found.format == FORMAT:
-            _parse(text)
-            return decode(text, Envelope)
+            return decode(metadata[_KEY], Envelope)
     except ValueError as error:
         refuse(f"not a model of fdgnn, or altered: its header cannot be read ({error})")
     remedy = "install a newer fdgnn" if found.format > FORMAT else "fit the model and save it again"
@@ -145,23 +147,6 @@ def _envelope(header: bytes) -> Envelope:
         f"written in format {found.format} by fdgnn {found.fdgnn[:20]!r}; this version reads "
         f"format {FORMAT}: {remedy}"
     )
-
-
-def _parse(text: str) -> object:
-    """Parse JSON in which no name is given twice: parsers differ in which one they take."""
-    try:
-        return json.loads(text, object_pairs_hook=_named_once)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-
-
-def _named_once(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
-    content: dict[str, object] = {}
-    for name, value in pairs:
-        if name in content:
-            raise ValueError(f"the name {name[:40]!r} is given twice")
-        content[name] = value
-    return content
 
 
 def _arrays(data: bytes) -> dict[str, Array]:
