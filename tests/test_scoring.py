@@ -59,7 +59,7 @@ def out_of_fold(model, graphs, y):
     folds = choice_folds(targets, graphs, model.seed_)[None]
     alphas = base.readout.grid(len(y), True)
     path = base.readout.solve(X, targets.coded, alphas, folds, None)
-    return alphas, path.predictions[0], FitTask(targets, folds, model._metric(targets))
+    return alphas, path.predictions[0], model._scored_task(targets, folds, None)
 
 
 @pytest.mark.parametrize("scoring", metrics.OF_CLASSES)
@@ -360,7 +360,7 @@ def test_groups_are_held_out_together(cv, name, monkeypatch):
         rows.append(folds)
         return FitTask(targets, folds, *options)
 
-    monkeypatch.setattr("fdgnn.selection.search.FitTask", kept)
+    monkeypatch.setattr("fdgnn.estimators.base.FitTask", kept)
     base = classifier(name, random_state=0)
     options = {} if name == "auto" else {"n_configurations": 1, "depths": (1,)}
     FDGNNSearchCV(base, cv=cv, outer_cv=3, random_state=0, **options).fit(graphs, y, groups=groups)

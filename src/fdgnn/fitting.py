@@ -20,8 +20,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -230,23 +229,18 @@ class FitTask:
 
     def scored(self, predictions: Floats) -> Scores:
         """Score predictions (n_rows, n_alphas, n, q)."""
-        rows = [
-            self._score_row(fold, own) for fold, own in zip(self.folds, predictions, strict=True)
-        ]
-        splits, validation, test = zip(*rows, strict=True)
-        return Scores(splits, np.array(validation), np.array(test))
-
-    def _score_row(self, fold: Ints, predictions: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return scores of one row of folds: of each fold, their mean, and of the test graphs."""
-        names = range(fold.max(initial=-1) + 1)
-        parts = [members for f in names if (members := fold == f).any()]
-        splits = np.stack([self._score(members, predictions) for members in parts])
-        validation = mean_of_known(splits)
-        unscored = np.isnan(validation).all(axis=0)
-        if unscored.any():  # folds so small that none can be scored alone are scored together
-            together = self._score(fold >= 0, predictions)
-            validation[:, unscored] = together[:, unscored]
-        return splits, validation, self._score(fold == TEST, predictions)
+        splits, validation, test = [], [], []
+        for fold, own in zip(self.folds, predictions, strict=True):
+            members = [fold == f for f in range(fold.max(initial=-1) + 1)]
+            each = np.stack([self._score(some, own) for some in members if some.any()])
+            mean = mean_of_known(each)
+            unscored = np.isnan(mean).all(axis=0)
+            if unscored.any():  # folds so small that none can be scored alone are scored together
+                mean[:, unscored] = self._score(fold >= 0, own)[:, unscored]
+            splits.append(each)
+            validation.append(mean)
+            test.append(self._score(fold == TEST, own))
+        return Scores(tuple(splits), np.array(validation), np.array(test))
 
     def _score(self, graphs: Array, predictions: Floats) -> Floats:
         """Score predictions (n_alphas, n, q) of some graphs: (n_alphas, n_targets).
@@ -280,7 +274,7 @@ def mean_of_known(scores: Any) -> Floats:
     return np.where(known.any(axis=0), total / np.maximum(known.sum(axis=0), 1), np.nan)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class ModelFit:
     """The result of fitting one base model.
 
@@ -309,7 +303,7 @@ class ModelFit:
     fitted: tuple[FittedModel, ...]
     convergences: list[Convergence]
     features: Features | Chunks | None
-    seconds: float
+    seconds: float = 0.0
     more: tuple[Floats, ...] = ()
 
     @property
@@ -400,19 +394,17 @@ def fit_depths(
     score = task.compared if alphas is None else None  # all alphas that are given are tried
     if alphas is None:
         alphas = base.readout.grid(len(graphs), task.targets.classify)
-    drawn = [_draw(base, seed, graphs, depths, n_jobs) for seed in base.seeds]
+    by_seed = [_draw(base, seed, graphs, depths, n_jobs) for seed in base.seeds]
     fits = []
-    for each in zip(*drawn, strict=True):
+    for drawn in zip(*by_seed, strict=True):
         variants = [
-            replace(base, readout=readout)
-            for readout in base.readout.variants(each[0].encoder.kernel_starts)
+            _fit_readouts(readout, drawn, task, tuple(alphas), score, more or {}, train)
+            for readout in base.readout.variants(drawn[0].encoder.kernel_starts)
         ]
-        fits.append(_best_of([
-            _fit_drawn(variant, list(each), task, tuple(alphas), score, more or {}, start, train)
-            for variant in variants
-        ], task))  # fmt: skip
-    seconds = time.thread_time() - start
-    _logger.info("fitted %s on %d graphs in %.3g s", base.name, len(graphs), seconds)
+        fit = variants[0] if len(variants) == 1 else _best_of(variants, task)
+        fit.seconds = time.thread_time() - start
+        fits.append(fit)
+    _logger.info("fitted %s on %d graphs in %.3g s", base.name, len(graphs), fits[-1].seconds)
     return fits
 
 
@@ -426,10 +418,12 @@ def draw_features(
 class _Drawn(NamedTuple):
     """One random initialization of a base model, before its readout is trained."""
 
+    name: str
     encoder: Encoder
     expansion: RandomExpansion | None
     descriptors: DescriptorBlock | None
-    encoding: Encoding
+    features: Any  # of the encoder, Features or Chunks
+    convergence: Convergence | None
     X: Any  # what the readout sees, Features or Chunks
 
 
@@ -441,103 +435,93 @@ def _draw(
     n_jobs: int | None,
 ) -> list[_Drawn]:
     """Fit the encoder, encode the graphs, and draw the random expansion; for each depth."""
-    if not isinstance(graphs, GraphBatch):
-        return [_draw_chunked(base, seed, graphs)] * len(depths)
-    name = base.encoder.depth_parameter
-    known = [depth for depth in depths if depth is not None]
     encoder = clone(base.encoder)
+    if not isinstance(graphs, GraphBatch):  # features are encoded in chunks, when they are needed
+        n: Any = encoder.draw(graphs, seed).n_features_out
+        expansion = draw_expansion(encoder, n, base.n_projections, seed)
+        X: Any = graphs.encoded(encoder, expansion)
+        return [_Drawn(base.name, encoder, expansion, None, X, None, X)] * len(depths)
+    # 1. Fit and encode once, by the deepest encoder.
+    name = encoder.depth_parameter
+    known = [depth for depth in depths if depth is not None]
     if known and name is not None:
-        encoder.set_params(**{name: max(known)})
-    encoder.draw(graphs, seed)
-    convergence, features = None, []
-    if known and name is not None:
-        found = encoder.encode(graphs, known, n_jobs)
-        convergence, features = found.convergence, found.features
+        encoder.set_params(**{name: max(known)}).draw(graphs, seed)
+        features, convergence = encoder.encode(graphs, known, n_jobs)
         encoders = [clone(encoder).set_params(**{name: d}).draw(graphs, seed) for d in known]
     else:
-        found = encoder.encode(graphs, n_jobs=n_jobs)
-        convergence, features = found.convergence, found.features * len(depths)
-        encoders = [encoder] * len(depths)
+        encoder.draw(graphs, seed)
+        features, convergence = encoder.encode(graphs, n_jobs=n_jobs)
+        features, encoders = features * len(depths), [encoder] * len(depths)
+    # 2. Draw the expansion for each depth, and add graph-level features.
     drawn = []
     for own, F in zip(encoders, features, strict=True):
         check_features(F, len(graphs), own)
         expansion = draw_expansion(own, F.shape[1], base.n_projections, seed)
-        X = expanded(F, expansion)
-        described = graphs.descriptors
-        block = None if described is None else DescriptorBlock.of(described, X)
-        encoding = Encoding([F], convergence)
-        drawn.append(_Drawn(own, expansion, block, encoding, beside(X, block, graphs)))
+        X, block = expanded(F, expansion), None
+        if graphs.descriptors is not None:
+            block = DescriptorBlock.of(graphs.descriptors, X)
+            X = beside(X, block, graphs)
+        drawn.append(_Drawn(base.name, own, expansion, block, F, convergence, X))
     return drawn
 
 
-def _draw_chunked(base: BaseModel, seed: np.random.SeedSequence, graphs: GraphSource) -> _Drawn:
-    """Fit the encoder to graphs that are not in memory; their features are encoded in chunks."""
-    encoder = clone(base.encoder).draw(graphs, seed)
-    n = encoder.n_features_out
-    assert n is not None
-    expansion = draw_expansion(encoder, n, base.n_projections, seed)
-    X: Any = graphs.encoded(encoder, expansion)
-    return _Drawn(encoder, expansion, None, Encoding([X]), X)
-
-
-def _fit_drawn(
-    base: BaseModel,
-    drawn: list[_Drawn],
+def _fit_readouts(
+    readout: Ridge | KernelRidge,
+    drawn: Sequence[_Drawn],
     task: FitTask,
     alphas: tuple[float, ...],
     score: Score | None,
     more: Mapping[str, Metric],
-    start: float,
     train: bool,
 ) -> ModelFit:
     """Choose one alpha for all initializations, and train their readouts."""
     Y, folds = task.targets.coded, np.where(task.folds == UNUSED, TEST, task.folds)
-    if not isinstance(drawn[0].X, Chunks):
+    if len(folds) and not isinstance(drawn[0].X, Chunks):
         # In memory they are one more fold, whose predictions nobody looks at.
-        one_more = folds.max(axis=1, keepdims=True, initial=-1) + 1
-        folds = np.where(folds == TRAIN, one_more, folds)
-    choice, others, fitted = None, [], []
-    with _solvable(alphas):
-        paths: list[RidgePath] = [
-            base.readout.solve(
-                each.X, Y, alphas, folds, task.weights, each.encoder.kernel_starts, score
-            )
-            for each in drawn
-        ]
-        if len(folds):
-            first = paths[0].predictions
-            predictions = sum((path.predictions for path in paths[1:]), first) / len(paths)
-            choice = task.choose(predictions, alphas)
-            predicted = (folds >= 0)[:, :, None] & ~np.isnan(Y)
-            if not np.isfinite(choice.predictions[predicted]).all():
-                raise np.linalg.LinAlgError
-            last = replace(task, folds=task.folds[-1:])
-            for metric in more.values():
-                scored = replace(last, metric=metric).scored(predictions[-1:])
-                others.append(scored.splits[0].mean(axis=-1))
-        found = ModelFit(base.name, alphas, choice, (), [], None, 0.0, tuple(others))
-        chosen = found.alpha
-        widths = [target.columns.stop - target.columns.start for target in task.targets.each]
-        of_outputs = np.repeat(chosen, widths) if isinstance(chosen, tuple) else chosen
-        for each, path in zip(drawn, paths, strict=True) if train else ():
-            readout = _finite(path.readout(of_outputs))
-            parts = each.encoder, each.expansion, readout, chosen, base.name, each.descriptors
-            fitted.append(FittedModel(*parts))
-    found_convergences = (each.encoding.convergence for each in drawn)
-    convergences = [each for each in found_convergences if each is not None]
-    return replace(
-        found,
-        fitted=tuple(fitted),
-        convergences=convergences,
-        features=drawn[0].encoding.features[0],
-        seconds=time.thread_time() - start,
-    )
+        folds = np.where(folds == TRAIN, folds.max(axis=1, keepdims=True) + 1, folds)
+    convergences = [each.convergence for each in drawn if each.convergence is not None]
+    found = ModelFit(drawn[0].name, alphas, None, (), convergences, drawn[0].features)
+    try:
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            # 1. Solve all folds and alphas.
+            paths: list[RidgePath] = [
+                readout.solve(
+                    each.X, Y, alphas, folds, task.weights, each.encoder.kernel_starts, score
+                )
+                for each in drawn
+            ]
+            # 2. Choose alpha by the mean of their out-of-fold predictions.
+            if len(folds):
+                total = sum((path.predictions for path in paths[1:]), paths[0].predictions)
+                predictions = total / len(paths)
+                found.choice = task.choose(predictions, alphas)
+                predicted = (folds >= 0)[:, :, None] & ~np.isnan(Y)
+                if not np.isfinite(found.choice.predictions[predicted]).all():
+                    raise np.linalg.LinAlgError
+                last = replace(task, folds=task.folds[-1:])
+                scored = (replace(last, metric=m).scored(predictions[-1:]) for m in more.values())
+                found.more = tuple(each.splits[0].mean(axis=-1) for each in scored)
+            # 3. Train the readouts on all graphs.
+            alpha: Any = found.alpha
+            widths = [target.columns.stop - target.columns.start for target in task.targets.each]
+            of_outputs = np.repeat(alpha, widths) if isinstance(alpha, tuple) else alpha
+            for own, path in zip(drawn, paths, strict=True) if train else ():
+                fitted = path.readout(of_outputs)
+                weights = fitted.dual if isinstance(fitted, KernelReadout) else fitted.coef
+                if not np.isfinite(weights).all():
+                    raise np.linalg.LinAlgError
+                parts = own.encoder, own.expansion, fitted, alpha, own.name, own.descriptors
+                found.fitted += (FittedModel(*parts),)
+    except np.linalg.LinAlgError:  # which an alpha next to zero may cause
+        raise ValueError(
+            f"alpha={min(alphas):g}: the readout has no finite solution with this regularization "
+            "strength; give a larger one"
+        ) from None
+    return found
 
 
 def _best_of(fits: list[ModelFit], task: FitTask) -> ModelFit:
     """Choose one of several readouts in each row of folds; without any, the middle one."""
-    if len(fits) == 1:
-        return fits[0]
     choices = [fit.choice for fit in fits if fit.choice is not None]
     if not choices:
         return fits[len(fits) // 2]
@@ -552,8 +536,9 @@ def _best_of(fits: list[ModelFit], task: FitTask) -> ModelFit:
     )
     positions = np.stack([choice.positions for choice in choices])[best, rows]
     predictions = np.stack([choice.predictions for choice in choices])[best, rows]
-    chosen: ModelFit = fits[best[-1]]
-    return replace(chosen, choice=Choice(positions, predictions, scores))
+    fit: ModelFit = fits[best[-1]]
+    fit.choice = Choice(positions, predictions, scores)
+    return fit
 
 
 def draw_expansion(
@@ -562,23 +547,3 @@ def draw_expansion(
     """Draw the requested number of random features, or the encoder's default."""
     P = encoder.expanded_size(n_features, n_projections)
     return RandomExpansion(P).draw(n_features, seed) if P else None
-
-
-@contextmanager
-def _solvable(alphas: Sequence[float]) -> Iterator[None]:
-    """Reject a readout without a finite solution, which an alpha next to zero may give."""
-    try:
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            yield
-    except np.linalg.LinAlgError:
-        raise ValueError(
-            f"alpha={min(alphas):g}: the readout has no finite solution with this regularization "
-            "strength; give a larger one"
-        ) from None
-
-
-def _finite(readout: Readout) -> Readout:
-    numbers = readout.dual if isinstance(readout, KernelReadout) else readout.coef
-    if not np.isfinite(numbers).all():
-        raise np.linalg.LinAlgError
-    return readout

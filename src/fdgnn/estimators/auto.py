@@ -29,7 +29,6 @@ from fdgnn.estimators.models import (
 from fdgnn.fitting import BaseModel
 from fdgnn.graphs.smiles import DESCRIPTOR_SETS, NOT_MOLECULES
 from fdgnn.linear import KernelRidge, fits_in_memory
-from fdgnn.metrics import Metric, accuracy
 from fdgnn.parameters import OneOf, Rule
 from fdgnn.seeds import child_seed, seed_sequence
 from fdgnn.texts import counted
@@ -58,6 +57,7 @@ class Auto(GraphModel):
         "handle_unknown": OneOf(HANDLE_UNKNOWN),
         "descriptors": OneOf((*DESCRIPTOR_SETS, None)),
     }
+    _accuracy_by_squares = True
     # States of the ensemble's reservoirs that still move are features like others: validation has
     # judged them, and a base model that they make clearly worse is not averaged.
     _remedy = (
@@ -84,10 +84,6 @@ class Auto(GraphModel):
             seeds = (child_seed(root, len(found)),)
             found.append(BaseModel(name, own, as_readout(readout, own, n_graphs), seeds))
         return found
-
-    def _by_squares(self, metric: Metric) -> bool:
-        """Return whether squared errors replace accuracy, which is too coarse to choose alpha."""
-        return metric is accuracy
 
     def _candidates(self, kind: GraphKind, n_graphs: int) -> Sequence[Candidate]:
         if not isinstance(self.candidates, str):

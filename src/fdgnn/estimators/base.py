@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from fdgnn.applicability import ApplicabilityDomain, all_new
@@ -40,6 +40,7 @@ from fdgnn.graphs.graph import Kind
 from fdgnn.metrics import (
     OF_CLASSES,
     Metric,
+    accuracy,
     default_scoring,
     named_scoring,
     squared_error,
@@ -72,13 +73,19 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
     """A model of graphs; subclasses say what it is made of, and what its outputs mean."""
 
     _rules: ClassVar[Mapping[str, Rule]] = {"n_jobs": Jobs()}
-    #: Parameters that `fit` learns uncertainty for, from out-of-fold predictions.
+    #: Whether targets are classes; the parameter for uncertainty from out-of-fold predictions.
+    _classify: ClassVar[bool]
     _uncertainty: ClassVar[str]
+    #: Whether squared errors replace accuracy, which is too coarse to choose alpha.
+    _accuracy_by_squares: ClassVar[bool] = False
 
     random_state: Any
     n_jobs: int | None
+    # Of models that have no such parameter:
     threshold: str | None = None
     class_weight: Any = None
+    scoring: str | None = None  # the metric that chooses alpha
+    target_transform: str | None = None
 
     _graph_kind: GraphKind
     input_schema_: InputSchema | None
@@ -118,16 +125,6 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
     def _set_readout(self, readout: Any) -> None:
         """Set the readout that a search has chosen, if the model has it as a parameter."""
 
-    @property
-    def _scoring(self) -> str | None:
-        """The metric that the user chose for alpha; None by default."""
-        return getattr(self, "scoring", None)
-
-    @property
-    def _target_transform(self) -> str | None:
-        """The scale on which numeric targets are learned, if that is a parameter and given."""
-        return getattr(self, "target_transform", None)
-
     # ------------------------------------------------------------------ fitting
 
     @one_blas_thread()
@@ -150,10 +147,10 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         """
         self._check_parameters()
         graphs = as_batch(X)
-        targets = read_targets(y, graphs, is_classifier(self), self._target_transform)
+        targets = read_targets(y, graphs, self._classify, self.target_transform)
         task, graphs, bases = self._task(graphs, targets, sample_weight)
         fits = [fit_model(base, graphs, task, n_jobs=self.n_jobs) for base in bases]
-        if self._scoring is None and any(len(fit.alphas) > 1 for fit in fits):
+        if self.scoring is None and any(len(fit.alphas) > 1 for fit in fits):
             handled = self.threshold is not None or self.class_weight is not None
             warn_class_imbalance(task.targets, handled)
         self._assemble(fits, graphs, task)
@@ -168,21 +165,40 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
             graphs, targets = graphs[some], targets[some]
             weights = None if weights is None else weights[some]
             targets.check_learnable(1)
-        self._check_threshold(targets)
         self._begin(graphs)
         bases = self._base_models(self._graph_kind, len(graphs), self.seed_)
-        folds: Ints = np.empty((0, len(graphs)), dtype=np.int64)
         grids = [base.readout.grid(len(targets), targets.classify) for base in bases]
         chooses = sum(map(len, grids)) > 1  # among base models and alphas
-        if self._scoring is not None and not chooses:
+        if self.scoring is not None and not chooses:
             raise ValueError(
-                f"scoring={self._scoring!r} has no effect, because the readout's alpha is given; "
+                f"scoring={self.scoring!r} has no effect, because the readout's alpha is given; "
                 'leave `scoring` out, or let alpha be chosen by alpha="cv"'
             )
         if chooses or getattr(self, self._uncertainty) or self.threshold is not None:
             folds = choice_folds(targets, graphs, self.seed_)[None]
-        metric = self._metric(targets) if len(folds) else squared_error  # else nothing is scored
-        return FitTask(targets, folds, metric, weights, self._by_squares(metric)), graphs, bases
+            return self._scored_task(targets, folds, weights), graphs, bases
+        nothing: Ints = np.empty((0, len(graphs)), dtype=np.int64)
+        return FitTask(targets, nothing, squared_error, weights), graphs, bases
+
+    def _scored_task(
+        self,
+        targets: Targets,
+        folds: Ints,
+        weights: Floats | None,
+        metric: Metric | None = None,
+    ) -> FitTask:
+        """Return the task of choosing alpha and base models by a metric, or by the model's own."""
+        for target in targets.each if self.threshold is not None else ():
+            n_classes = 0 if target.classes is None else len(target.classes)
+            if n_classes > 2:
+                what = f"target {target.name!r}" if target.name else "y"
+                raise ValueError(f"`threshold` is for two classes, but {what} has {n_classes}")
+        if metric is None:
+            metric = default_scoring(targets.rarest()).metric if self._classify else squared_error
+            if self.scoring is not None:
+                metric = named_scoring(self.scoring, self._classify).metric
+        by_squares = self._accuracy_by_squares and metric is accuracy
+        return FitTask(targets, folds, metric, weights, by_squares)
 
     def _taking_part(self, targets: Targets, sample_weight: Any) -> tuple[Mask, Floats | None]:
         """Return which graphs are trained on, and the weights of all."""
@@ -210,17 +226,17 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         Returns the predictions (n, q), if there are any.
         """
         kept = list(fits)
-        predictions = None
+        targets, weights, predictions = task.targets, task.weights, None
         if len(task.folds):
             ensemble = combine(fits, task)
             kept = [fit for fit, keep in zip(fits, ensemble.kept[-1], strict=True) if keep]
             predictions = ensemble.predictions[-1]
         models = [model for fit in kept for model in fit.fitted]
-        if predictions is not None and (some := task.folds[-1] != TRAIN).sum() < len(some):
-            weights = None if task.weights is None else task.weights[some]
-            self._set_models(models, task.targets[some], predictions[some], weights)
-        else:
-            self._set_models(models, task.targets, predictions, task.weights)
+        held_out = predictions
+        if held_out is not None and not (some := task.folds[-1] != TRAIN).all():
+            targets, held_out = targets[some], held_out[some]
+            weights = None if weights is None else weights[some]
+        self._set_models(models, targets, held_out, weights)
         firsts = [fit.fitted[0].encoder for fit in kept]
         # The applicability domain is that of the first model with counts, or of the first one.
         place = next((i for i, own in enumerate(firsts) if own.n_counted is not None), 0)
@@ -232,7 +248,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         if kernel_models(models):
             texts = None if graphs.smiles is None else graphs.smiles.texts
             self._training_graphs = TrainingGraphs(task.targets, smiles=texts)
-        if predictions is not None and not is_classifier(self) and self.targets_[0].scores:
+        if predictions is not None and not self._classify and self.targets_[0].scores:
             self._learn_difficulty(task, predictions)
         warn_once(concern for encoder in firsts for concern in encoder.data_warnings(graphs))
         convergences = [convergence for fit in kept for convergence in fit.convergences]
@@ -295,33 +311,13 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         if self._training_graphs is not None:
             self._training_graphs = replace(self._training_graphs, errors=errors)
 
-    def _metric(self, targets: Targets) -> Metric:
-        """Return the metric by which alpha and base models are chosen."""
-        if self._scoring is not None:
-            return named_scoring(self._scoring, targets.classify).metric
-        return default_scoring(targets.rarest()).metric if targets.classify else squared_error
-
-    def _by_squares(self, metric: Metric) -> bool:
-        """Return whether alpha is chosen by squared error instead of this metric."""
-        return False
-
     def _check_parameters(self) -> None:
         """Raise ValueError for the first invalid parameter."""
         for kind in reversed(type(self).__mro__):
             if rules := vars(kind).get("_rules"):
                 check_parameters(self, rules)
-        if self._scoring is not None:
-            named_scoring(self._scoring, is_classifier(self))
-
-    def _check_threshold(self, targets: Targets) -> None:
-        """Raise ValueError for a decision threshold between more than two classes."""
-        if self.threshold is None:
-            return
-        for target in targets.each:
-            n_classes = 0 if target.classes is None else len(target.classes)
-            if n_classes > 2:
-                what = f"target {target.name!r}" if target.name else "y"
-                raise ValueError(f"`threshold` is for two classes, but {what} has {n_classes}")
+        if self.scoring is not None:
+            named_scoring(self.scoring, self._classify)
 
     # ------------------------------------------------------------------ outputs
 

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from fdgnn.arrays import Array, Floats
 from fdgnn.encoders import Encoder, GraphKind, GraphReservoir, as_encoder
-from fdgnn.encoders.base import HANDLE_UNKNOWN
 from fdgnn.estimators.base import GraphModel
 from fdgnn.fitting import BaseModel, FittedModel, draw_expansion
 from fdgnn.graphs import GraphBatch
@@ -23,7 +22,7 @@ from fdgnn.graphs.converters import as_batch
 from fdgnn.limits import MAX_ESTIMATORS, MAX_UNITS
 from fdgnn.linear import KernelRidge, LinearReadout, Moments, Ridge, fits_in_memory
 from fdgnn.metrics import accuracy, r2
-from fdgnn.parameters import Number, NumberOr, OneOf, Rule, available_with
+from fdgnn.parameters import Number, OneOf, Rule, available_with
 from fdgnn.reservoir import Layer, ReservoirConfig
 from fdgnn.seeds import child_seed, seed_sequence
 from fdgnn.targets import (
@@ -38,6 +37,7 @@ from fdgnn.targets import (
 from fdgnn.threads import one_blas_thread
 from fdgnn.uncertainty import THRESHOLDS, side_by_side
 
+_OF_RESERVOIRS = tuple(field.name for field in fields(ReservoirConfig))
 _NOT_ROUTED = {"errors": UNUSED}
 _NO_PROBABILITIES = (
     "set probability=True before `fit`, which learns probabilities from out-of-fold predictions; "
@@ -118,6 +118,7 @@ class GraphClassifierMixin(ClassifierMixin, GraphModel):  # type: ignore[misc]
         "probability": OneOf((False, True)),
         "threshold": OneOf((None, *THRESHOLDS)),
     }
+    _classify = True
     _uncertainty = "probability"
     # `errors` is a choice of the caller, not metadata of graphs that scikit-learn could route.
     __metadata_request__predict = _NOT_ROUTED
@@ -226,6 +227,7 @@ class GraphRegressorMixin(RegressorMixin, GraphModel):  # type: ignore[misc]
         "intervals": OneOf((False, True)),
         "target_transform": OneOf((None, *TRANSFORMS)),
     }
+    _classify = False
     _uncertainty = "intervals"
     __metadata_request__predict = _NOT_ROUTED
 
@@ -425,17 +427,12 @@ class FDGNN(ReservoirConfig, SingleEncoder):
     random_state: Any = None
     n_jobs: int | None = None
 
-    _rules: ClassVar[Mapping[str, Rule]] = {
-        "alpha": NumberOr(0, "cv"),
-        "handle_unknown": OneOf(HANDLE_UNKNOWN),
-    }
     _alpha_name = "alpha"
     _depth_parameter = GraphReservoir.depth_parameter
     _search_space = GraphReservoir.search_space()
 
     def _encoder(self) -> Encoder:
-        own = fields(ReservoirConfig)
-        return GraphReservoir(**{each.name: getattr(self, each.name) for each in own})
+        return GraphReservoir(**{name: getattr(self, name) for name in _OF_RESERVOIRS})
 
     @property
     def _given_readout(self) -> Any:

@@ -29,7 +29,7 @@ from fdgnn.evaluation.record import (
 )
 from fdgnn.evaluation.scores import provenance, target_scores
 from fdgnn.exceptions import DatasetFormatError, GraphError
-from fdgnn.fitting import BaseModel, FitTask, fit_model
+from fdgnn.fitting import BaseModel, fit_model
 from fdgnn.folds import MANY_GRAPHS, N_FOLDS, TRAIN, choice_folds, salt_of, signature_folds
 from fdgnn.graphs.converters import as_batch
 from fdgnn.linear import Ridge
@@ -199,13 +199,11 @@ def train_on_shards(model: Any, graphs: ChunkedGraphs, targets: Targets) -> Eval
     `model` is an estimator that is not fitted, for targets of this kind. Returns its `evaluation_`.
     """
     model._check_parameters()
-    targets = targets.transformed(model._target_transform)
-    model._check_threshold(targets)
+    targets = targets.transformed(model.target_transform)
     model._begin(graphs)
     folds = folds_of(graphs, targets, model.seed_)
     weights = targets.weights(None, model.class_weight)
-    metric = model._metric(targets)
-    task = FitTask(targets, folds[None], metric, weights, model._by_squares(metric))
+    task = model._scored_task(targets, folds[None], weights)
     bases = model._base_models(model._graph_kind, _TOO_MANY, model.seed_)
     check_supported(bases, graphs)
     source: Any = graphs
@@ -250,8 +248,8 @@ def check_supported(bases: Sequence[BaseModel], graphs: ChunkedGraphs) -> None:
 def _evaluation(model: Any, targets: Targets, predictions: Floats, n_graphs: int) -> Evaluation:
     """Score out-of-fold predictions, by which alpha was chosen as well, as one fold."""
     classify = targets.classify
-    if model._scoring is not None:
-        chosen = named_scoring(model._scoring, classify)
+    if model.scoring is not None:
+        chosen = named_scoring(model.scoring, classify)
     else:
         chosen = default_scoring(targets.rarest()) if classify else OF_NUMBERS["r2"]
     tested = np.ones((1, len(targets)), dtype=bool)

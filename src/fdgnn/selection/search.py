@@ -199,7 +199,7 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         base = self._base
         graphs = as_batch(X)
-        targets = read_targets(y, graphs, is_classifier(base), base._target_transform)
+        targets = read_targets(y, graphs, base._classify, base.target_transform)
         if groups is not None:
             _warn_missing(groups)
             groups = check_groups(groups, len(targets))
@@ -208,7 +208,7 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             graphs, targets = graphs[some], targets[some]
             weights = None if weights is None else weights[some]
             groups = None if groups is None else groups[some]
-        if self.scoring is None and base._scoring is None:
+        if self.scoring is None and base.scoring is None:
             handled = base.threshold is not None or base.class_weight is not None
             warn_class_imbalance(targets, handled)
         folds = fold_rows(self.cv, self.outer_cv, targets, groups, self.random_state)
@@ -257,7 +257,7 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         chosen = {model.name: model.alpha for model in self.best_estimator_.estimators_}
         model = clone(self.best_estimator_)
         graphs = as_batch(X)
-        targets = read_targets(y, graphs, is_classifier(model), model._target_transform)
+        targets = read_targets(y, graphs, model._classify, model.target_transform)
         task, graphs, bases = model._task(graphs, targets, sample_weight)
         fits = []
         for one in bases:
@@ -273,7 +273,7 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _scorings(self, targets: Targets) -> dict[str, Scoring]:
         """Return the scorings by name; the first one chooses."""
-        given = self._base._scoring if self.scoring is None else self.scoring
+        given = self._base.scoring if self.scoring is None else self.scoring
         several = isinstance(given, list | tuple)
         names = list(given) if several else [given]
         if not names:
@@ -328,10 +328,9 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
         Without `train` there are predictions for the folds only, no readouts of all graphs.
         """
-        self._base._check_threshold(targets)
         scorings = self._scorings(targets)
         metric, *others = (each.metric for each in scorings.values())
-        task = FitTask(targets, folds, metric, weights, self._base._by_squares(metric))
+        task = self._base._scored_task(targets, folds, weights, metric)
         configurations = self._candidates(graphs)
         self._n_candidates = len(configurations)
         jobs = [(c, b) for c in configurations for b in range(len(c.bases))]
@@ -605,7 +604,7 @@ class _Best(NamedTuple):
         if model._alpha_name is not None and len(alphas) == 1:
             readout = clone(self.configuration.bases[0].readout).set_params(alpha=min(alphas))
             model._set_readout(readout)
-            if model._scoring is not None:
+            if model.scoring is not None:
                 model.set_params(scoring=None)  # nothing is left to be chosen
             params = params | {model._alpha_name: readout.alpha}
         return model, params
