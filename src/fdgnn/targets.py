@@ -137,12 +137,12 @@ class Targets:
     def each(self) -> tuple[Target, ...]:
         """The targets without their values."""
         each = self.classes or [None] * len(self.names)
-        widths = [1 if own is None or len(own) == 2 else len(own) for own in each]
-        ends = np.cumsum(widths).tolist()
-        return tuple(
-            Target(name, own, slice(end - width, end), transform=self.transform)
-            for name, own, width, end in zip(self.names, each, widths, ends, strict=True)
-        )
+        found, start = [], 0
+        for name, own in zip(self.names, each, strict=True):
+            end = start + (1 if own is None or len(own) == 2 else len(own))
+            found.append(Target(name, own, slice(start, end), transform=self.transform))
+            start = end
+        return tuple(found)
 
     @property
     def n_outputs(self) -> int:
@@ -235,20 +235,17 @@ def read_targets(
     found = class_targets(y, graphs) if classify else number_targets(y, graphs)
     if not found.flat:
         found.check_learnable()
-    elif classify:
-        check_two_classes(found.of_target(0))
+    elif found.classes is not None:
+        check_two_classes(found.classes[0])
     return found.transformed(transform)
 
 
 def class_targets(y: Any, graphs: GraphBatch) -> Targets:
     """Read class labels; None or NaN are unknown ones of several columns, else an error."""
-    if not isinstance(y, Mapping) and _given_array(y).shape[1:] == (1,):
-        check_label_types(y)
-        y = column_or_1d(y, warn=True)
-    columns = _columns(y, graphs)
-    codes, classes = zip(*(column.classes() for column in columns), strict=True)
+    columns = _columns(y, graphs, flatten=True)
+    codes, classes = zip(*[column.classes() for column in columns], strict=True)
     names = tuple(column.name for column in columns)
-    return Targets(names, np.stack(codes, axis=1), classes, flat=columns[0].flat)
+    return Targets(names, np.ascontiguousarray(np.array(codes).T), classes, flat=columns[0].flat)
 
 
 def number_targets(y: Any, graphs: GraphBatch) -> Targets:
@@ -338,9 +335,10 @@ class _Column(NamedTuple):
                 )
             if not self.flat:  # whole numbers beside NaN can be nothing but reals
                 labels = labels.astype(np.int64)
-        classes, found = number_classes(labels)
-        codes = np.full(len(known), -1, dtype=np.int64)
-        codes[known] = found
+        classes, codes = number_classes(labels)
+        if len(labels) < len(known):
+            found, codes = codes, np.full(len(known), -1, dtype=np.int64)
+            codes[known] = found
         return codes, classes
 
     def numbers(self) -> Floats:
@@ -369,13 +367,19 @@ class _Column(NamedTuple):
         return numbers
 
 
-def _columns(y: Any, graphs: GraphBatch) -> list[_Column]:
-    """Return the targets in y, each with an entry for each graph."""
+def _columns(y: Any, graphs: GraphBatch, flatten: bool = False) -> list[_Column]:
+    """Return the targets in y, each with an entry for each graph.
+
+    With `flatten`, an array with a single column is one-dimensional, with a warning.
+    """
     if isinstance(y, Mapping) or hasattr(y, "columns"):
         keys = list(y) if isinstance(y, Mapping) else list(y.columns)
         columns = [_Column(str(key), y[key], _given_array(y[key]), False) for key in keys]
     else:
         table = _given_array(y)
+        if flatten and table.shape[1:] == (1,):
+            check_label_types(y)
+            y = table = column_or_1d(y, warn=True)
         if table.ndim > 2:
             raise ValueError(
                 f"y has shape {table.shape}; expected (n_graphs,) or (n_graphs, n_targets)"
