@@ -9,6 +9,7 @@ are read in the same way.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal, get_args
 
 import msgspec
@@ -278,6 +279,7 @@ class InputSchema(
         if not complete:
             raise ValueError(f"an input schema that contradicts itself: {self}")
 
+    @lru_cache  # noqa: B019 - small, and every fit on one dataset has the same schema
     def without_edge_labels(self) -> InputSchema:
         """Return the same schema, for a model that does not use labels of edges."""
         if self.edge_labels != "labels":

@@ -92,10 +92,9 @@ def one_blas_thread() -> Iterator[None]:
     """
     with _lock:
         first = not _holders
-        if first:
-            _usual[:] = [library.get_num_threads() for library in _blas_libraries()]
         _holders.append(get_ident())
         if first:
+            _usual[:] = [library.get_num_threads() for library in _blas_libraries()]
             _set_blas_threads()
     try:
         yield
@@ -107,10 +106,10 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def _set_blas_threads() -> None:
-    """Set the number of threads of each library where it differs."""
+    """Set the number of threads of each library: one, or what was there before."""
     for library, own in zip(_blas_libraries(), _usual, strict=True):
-        wanted = 1 if _holders else own
-        if library.get_num_threads() != wanted:
+        if own != 1:
+            wanted = 1 if _holders else own
             # From 3.8 on, threadpoolctl lets only the first thread set a number.
             free = getattr(library, "clear_controlling_thread", lambda force: None)
             free(force=True)

@@ -339,11 +339,11 @@ def target_groups(
     alpha : float or (q,)
     """
     known = ~np.isnan(Y)
-    if known.all() and np.ndim(alpha) == 0 and (weights is None or weights.ndim == 1):
-        return [TargetGroup(np.arange(Y.shape[1]), known[:, 0], weights, float(alpha))]
-    each = np.broadcast_to(np.asarray(alpha, dtype=np.float64), Y.shape[1:])
+    each = np.full(Y.shape[1], alpha, dtype=np.float64).tolist()
+    if known.all() and len(set(each)) == 1 and (weights is None or weights.ndim == 1):
+        return [TargetGroup(np.arange(Y.shape[1]), known[:, 0], weights, each[0])]
     groups: dict[Any, list[int]] = {}
-    for column, its_alpha in enumerate(each.tolist()):
+    for column, its_alpha in enumerate(each):
         own = weights[:, column].tobytes() if weights is not None and weights.ndim == 2 else b""
         groups.setdefault((known[:, column].tobytes(), own, its_alpha), []).append(column)
     found = []
@@ -351,6 +351,6 @@ def target_groups(
         first, own_weights = columns[0], weights
         if weights is not None and weights.ndim == 2:
             own_weights = np.ascontiguousarray(weights[:, first])
-        group = TargetGroup(np.array(columns), known[:, first], own_weights, float(each[first]))
+        group = TargetGroup(np.array(columns), known[:, first], own_weights, each[first])
         found.append(group)
     return found

@@ -75,9 +75,9 @@ class RidgePath:
         alpha : float or (q,) array
             Regularization strength, or one for each output; it need not be on the path.
         """
-        each = np.asarray(alpha, dtype=np.float64) * self._unit
+        each = np.full(self.predictions.shape[-1], alpha, dtype=np.float64) * self._unit
         with one_blas_thread():
-            return self._fit(np.broadcast_to(each, self.predictions.shape[-1:]))
+            return self._fit(each)
 
 
 class _RidgeRegression(BaseEstimator):  # type: ignore[misc]
@@ -184,7 +184,7 @@ class Ridge(_RidgeRegression):
         dense = np.asarray(X)
         found = np.full((len(folds), len(each), *Y.shape), np.nan)
         with one_blas_thread():
-            for group in target_groups(Y, weights):
+            for group in target_groups(Y, weights) if len(folds) else ():
                 some, targets, own = group.part(Y)
                 known = np.flatnonzero(group.known)
                 for row, fold in enumerate(folds):
