@@ -475,10 +475,12 @@ def _fit_readouts(
     train: bool,
 ) -> ModelFit:
     """Choose one alpha for all initializations, and train their readouts."""
-    Y, folds = task.targets.coded, np.where(task.folds == UNUSED, TEST, task.folds)
-    if len(folds) and not isinstance(drawn[0].X, Chunks):
-        # In memory they are one more fold, whose predictions nobody looks at.
-        folds = np.where(folds == TRAIN, folds.max(axis=1, keepdims=True) + 1, folds)
+    Y, folds = task.targets.coded, task.folds
+    if len(folds):
+        folds = np.where(folds == UNUSED, TEST, folds)
+        if not isinstance(drawn[0].X, Chunks):
+            # In memory they are one more fold, whose predictions nobody looks at.
+            folds = np.where(folds == TRAIN, folds.max(axis=1, keepdims=True) + 1, folds)
     convergences = [each.convergence for each in drawn if each.convergence is not None]
     found = ModelFit(drawn[0].name, alphas, None, (), convergences, drawn[0].features)
     try:

@@ -157,7 +157,8 @@ class Targets:
         columns = []
         for t, classes in enumerate(self.classes):
             column = coded(self.values[:, t], len(classes))
-            column[~self.known[:, t]] = np.nan
+            if not (known := self.known[:, t]).all():
+                column[~known] = np.nan
             columns.append(column)
         return columns[0] if len(columns) == 1 else np.hstack(columns)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ContextDecorator, contextmanager
 from functools import cache
 from itertools import pairwise
 from threading import Lock, get_ident
@@ -83,22 +83,22 @@ _holders: list[int] = []  # threads that are in a context, once for each
 _usual: list[int] = []  # threads of each library outside of all contexts
 
 
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
+class one_blas_thread(ContextDecorator):  # noqa: N801 - used like a function
     """Hold BLAS to one thread, in a ``with`` block or, as a decorator, during each call.
 
     OpenBLAS has one number of threads for the whole process: the last context of any thread that
     closes restores what was there before the first.
     """
-    with _lock:
-        first = not _holders
-        _holders.append(get_ident())
-        if first:
-            _usual[:] = [library.get_num_threads() for library in _blas_libraries()]
-            _set_blas_threads()
-    try:
-        yield
-    finally:
+
+    def __enter__(self) -> None:
+        with _lock:
+            first = not _holders
+            _holders.append(get_ident())
+            if first:
+                _usual[:] = [library.get_num_threads() for library in _blas_libraries()]
+                _set_blas_threads()
+
+    def __exit__(self, *error: object) -> None:
         with _lock:
             _holders.remove(get_ident())
             if not _holders:

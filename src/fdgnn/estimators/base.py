@@ -8,9 +8,10 @@ are kept is the rule of `fdgnn.ensemble`, which keeps the only one where there i
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -66,7 +67,17 @@ from fdgnn.texts import agreeing, cut, html_table
 from fdgnn.threads import one_blas_thread
 from fdgnn.uncertainty import ConformalScores, FittedTarget
 
+_NO_LIMIT = nullcontext()
 _OF_ONE_FIT = ("_moments", "_training_graphs", "n_iter_", "converged_")  # what not every fit sets
+
+
+@cache
+def _rules_of(classes: tuple[type, ...]) -> dict[str, Rule]:
+    """Return the rules for all parameters of a model, those of base classes first."""
+    found: dict[str, Rule] = {}
+    for each in reversed(classes):
+        found |= vars(each).get("_rules", {})
+    return found
 
 
 class GraphModel(BaseEstimator):  # type: ignore[misc]
@@ -214,9 +225,10 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         self.input_schema_ = getattr(graphs, "schema", None)
         self.seed_ = seed_sequence(self.random_state)
         self.evaluation_: Any = None
-        for name in list(vars(self)):  # what an earlier fit, or its model file, has left
-            if name in _OF_ONE_FIT or name.startswith("training_"):
-                delattr(self, name)
+        if "estimators_" in vars(self):  # an earlier fit, or its model file, has left more
+            for name in list(vars(self)):
+                if name in _OF_ONE_FIT or name.startswith("training_"):
+                    delattr(self, name)
 
     def _assemble(
         self, fits: Sequence[ModelFit], graphs: GraphBatch, task: FitTask
@@ -313,9 +325,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
 
     def _check_parameters(self) -> None:
         """Raise ValueError for the first invalid parameter."""
-        for kind in reversed(type(self).__mro__):
-            if rules := vars(kind).get("_rules"):
-                check_parameters(self, rules)
+        check_parameters(self, _rules_of(type(self).__mro__))
         if self.scoring is not None:
             named_scoring(self.scoring, self._classify)
 
@@ -329,13 +339,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         """
         if errors != "raise":
             return self._for_valid_graphs(X, errors, self.outputs)
-        return self._answers(X).outputs
-
-    def _answers(self, X: Any) -> Answers:
-        """Compute outputs of graphs, and warn about graphs of which little is known."""
-        answers = Answers(self, self._check_graphs(X))
-        answers.warn()
-        return answers
+        return Answers(self, self._check_graphs(X), warn=True).outputs
 
     def neighbors(self, X: Any, k: int = 3) -> Neighbors:
         """Return the k most similar training graphs of each graph, by the kernel of the model.
@@ -361,7 +365,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         """
         if k < 1:
             raise ValueError(f"k={k!r}: expected a number of neighbors, at least 1")
-        return self._answers(X).neighbors(int(k))
+        return Answers(self, self._check_graphs(X), warn=True).neighbors(int(k))
 
     def _known_training_graphs(self) -> TrainingGraphs:
         if self._training_graphs is None:
@@ -451,8 +455,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
             found = valid_graphs(items_of(X), like=self, fits=self._kind_error)
         if len(found.graphs) == 0:
             return found
-        refused = _of_all(model.encoder.graph_errors(found.graphs) for model in self.estimators_)
-        return found.without(refused) if refused else found
+        errors = _of_all([model.encoder.graph_errors(found.graphs) for model in self.estimators_])
+        return found.without(errors) if errors else found
 
     def _valid_graphs_with_warning(self, X: Any) -> ValidGraphs:
         """Return the same as `valid_graphs`, with a warning of how many graphs are invalid."""
@@ -502,8 +506,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
     def _unknown_labels(self, graphs: GraphBatch) -> dict[int, str]:
         if len(graphs) == 0:
             return {}
-        found = _of_all(model.encoder.unknown_labels(graphs) for model in self.estimators_)
-        block = self._descriptors
+        found = _of_all([model.encoder.unknown_labels(graphs) for model in self.estimators_])
+        block = self.estimators_[0].descriptors
         return found if block is None else block.unknown_labels(graphs) | found
 
     def domain_distance(self, X: Any, errors: str = "raise") -> Floats:
@@ -524,7 +528,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
             return np.empty(0)
         encoder = self.estimators_[self._domain.estimator].encoder
         encoding = encoder.encode(graphs, n_jobs=self.n_jobs)
-        with _blas_limit(graphs):
+        with one_blas_thread():
             return self._domain.of(encoder, graphs, encoding)
 
     def out_of_domain(self, X: Any) -> dict[int, str]:
@@ -614,7 +618,7 @@ class Answers:
     outputs : (n_graphs, q)
     """
 
-    def __init__(self, model: GraphModel, graphs: GraphBatch) -> None:
+    def __init__(self, model: GraphModel, graphs: GraphBatch, *, warn: bool = False) -> None:
         self._model, self._graphs = model, graphs
         if len(graphs) == 0:
             self.outputs: Floats = np.empty((0, model._n_outputs))
@@ -626,11 +630,13 @@ class Answers:
         ]
         if convergences:
             warn_unconverged(convergences, model._remedy)
-        with _blas_limit(graphs):
-            pairs = zip(models, self._encodings, strict=True)
-            outputs = [own.outputs(encoding, graphs) for own, encoding in pairs]
+        # A few graphs take less time than to set the limit of threads.
+        with one_blas_thread() if len(graphs) > FEW_GRAPHS else _NO_LIMIT:
+            outputs = [m.outputs(e, graphs) for m, e in zip(models, self._encodings, strict=True)]
         self.outputs = outputs[0] if len(outputs) == 1 else np.asarray(sum(outputs) / len(outputs))
         check_finite(self.outputs, "its output")
+        if warn and (self.nothing_known or self.unknown_labels):
+            self._warn()
 
     @cached_property
     def domain_distance(self) -> Floats | None:
@@ -659,7 +665,7 @@ class Answers:
         counts = any(m.encoder.n_counted is not None for m in model.estimators_)
         return all_new(self.domain_distance) if counts else []
 
-    def warn(self) -> None:
+    def _warn(self) -> None:
         """Warn the user's own code of graphs about which little or nothing is known."""
         n, nothing = len(self._graphs), self.nothing_known
         if nothing:
@@ -709,14 +715,11 @@ class Answers:
             yield rows, similarities(models, [X[rows] for X in seen])
 
 
-def _blas_limit(graphs: GraphBatch) -> AbstractContextManager[None]:
-    """Return a limit of BLAS to one thread; a few graphs take less time than to set the limit."""
-    return one_blas_thread() if len(graphs) > FEW_GRAPHS else nullcontext()
-
-
-def _of_all(reasons: Iterable[dict[int, str]]) -> dict[int, str]:
+def _of_all(reasons: list[dict[int, str]]) -> dict[int, str]:
     """Merge the reasons of all encoders; the first to give one for a graph counts."""
+    if not any(reasons):  # most often
+        return {}
     found: dict[int, str] = {}
-    for each in filter(None, reasons):
+    for each in reasons:
         found = each | found
-    return dict(sorted(found.items())) if found else found
+    return dict(sorted(found.items()))

@@ -15,14 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from fdgnn.arrays import Array, Floats
 from fdgnn.encoders import Encoder, GraphKind, GraphReservoir, as_encoder
-from fdgnn.estimators.base import GraphModel
+from fdgnn.estimators.base import Answers, GraphModel
 from fdgnn.fitting import BaseModel, FittedModel, draw_expansion
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.limits import MAX_ESTIMATORS, MAX_UNITS
 from fdgnn.linear import KernelRidge, LinearReadout, Moments, Ridge, fits_in_memory
 from fdgnn.metrics import accuracy, r2
-from fdgnn.parameters import Number, OneOf, Rule, available_with
+from fdgnn.parameters import Number, NumberOr, OneOf, Rule, available_with
 from fdgnn.reservoir import Layer, ReservoirConfig
 from fdgnn.seeds import child_seed, seed_sequence
 from fdgnn.targets import (
@@ -75,17 +75,6 @@ class SingleEncoder(GraphModel):
             seeds = [own, *(child_seed(own, i) for i in range(1, self.n_estimators))]
         readout = as_readout(self._given_readout, encoder, n_graphs)
         return [BaseModel(encoder.shown_name, encoder, readout, tuple(seeds), self.n_projections)]
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        encoder = self._encoder()
-        encoder.check_parameters()
-        check_readout(self._given_readout)
-        if self.n_estimators > 1 and not (encoder.draws or self.n_projections):
-            raise ValueError(
-                f"n_estimators={self.n_estimators} has no effect: the encoder {encoder.shown_name} "
-                "draws nothing at random, so all would be alike; leave it out"
-            )
 
 
 def check_readout(readout: Any) -> None:
@@ -262,7 +251,7 @@ class GraphRegressorMixin(RegressorMixin, GraphModel):  # type: ignore[misc]
             return self._for_valid_graphs(
                 X, errors, partial(self.predict_interval, coverage=coverage)
             )
-        answers = self._answers(X)
+        answers = Answers(self, self._check_graphs(X), warn=True)
         each = [
             target.intervals(answers.outputs[:, target.columns], coverage, difficulty)
             for target, difficulty in zip(self.targets_, answers.difficulty.T, strict=True)
@@ -306,6 +295,17 @@ class ComposedModel(SingleEncoder):
             params["encoder"] = as_encoder(encoder)
         found: Self = super().set_params(**params)
         return found
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        encoder = self._encoder()
+        encoder.check_parameters()
+        check_readout(self.readout)
+        if self.n_estimators > 1 and not (encoder.draws or self.n_projections):
+            raise ValueError(
+                f"n_estimators={self.n_estimators} has no effect: the encoder {encoder.shown_name} "
+                "draws nothing at random, so all would be alike; leave it out"
+            )
 
     def _encoder(self) -> Encoder:
         return as_encoder(self.encoder)
@@ -427,6 +427,10 @@ class FDGNN(ReservoirConfig, SingleEncoder):
     random_state: Any = None
     n_jobs: int | None = None
 
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        **{name: GraphReservoir.rules[name] for name in _OF_RESERVOIRS},
+        "alpha": NumberOr(0, "cv"),
+    }
     _alpha_name = "alpha"
     _depth_parameter = GraphReservoir.depth_parameter
     _search_space = GraphReservoir.search_space()

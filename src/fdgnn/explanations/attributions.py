@@ -195,8 +195,7 @@ def explain(
     if len(batch) == 0:
         return []
     named = None if groups is None else checked_groups(groups, batch)
-    answers, classes = Answers(model, batch), model.targets_[0].classes
-    answers.warn()
+    answers, classes = Answers(model, batch, warn=True), model.targets_[0].classes
     number: Ints = np.full(len(batch), chosen or 0)
     if chosen is None and classes is not None:  # the predicted classes
         number = np.asarray(winning_class(answers.outputs), dtype=np.int64)

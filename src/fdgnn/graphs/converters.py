@@ -100,8 +100,9 @@ def as_batch(
     >>> as_batch([(triangle, ["C", "C", "O"]), ([[0], [1]], ["C", "N"])])
     GraphBatch(2 graphs, 5 vertices, 8 directed edges, 3 vertex labels)
     """
-    options = ReadOptions.of(options, changes)
-    _check_options(options, graphs)
+    options = ReadOptions.of(options, changes) if changes else options or DEFAULT_OPTIONS
+    if options != DEFAULT_OPTIONS:
+        _check_options(options, graphs)
     if isinstance(graphs, GraphBatch):
         known = None if like is None else schema_of(like)
         own = () if graphs.schema is None else graphs.schema.label_columns
@@ -133,8 +134,6 @@ _REMEDY = (
 
 def _check_options(options: ReadOptions, graphs: Any) -> None:
     """Raise ValueError for an option that has no effect on these graphs."""
-    if options == DEFAULT_OPTIONS:
-        return
     is_batch = isinstance(graphs, GraphBatch)
     for name in options.__struct_fields__:
         value = getattr(options, name)
