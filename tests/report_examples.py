@@ -243,7 +243,7 @@ def data_of(
     for row in graphs:
         confusion[classes.index(row["actual"]), classes.index(row["predicted"])] += 1
     return {
-        "format": 4,
+        "format": 5,
         "dataset": dataset,
         "task": "classification",
         "predictions": "out of fold",
@@ -275,11 +275,7 @@ def data_of(
             _base_model("reservoir", "GraphReservoir", "linear", 0.01, 2),
         ],
         "dynamics": _dynamics(n),
-        "substructures": [
-            substructure
-            for i, name in enumerate(classes)
-            for substructure in _substructures(name, labels, i)
-        ],
+        "substructures": [_substructures(name, labels, i)[0] for i, name in enumerate(classes)],
         "descriptors": [],
         "parameters": {"n_layers": 3, "alpha": 0.1},
         "versions": {"fdgnn": "0.1.0"},
@@ -310,15 +306,14 @@ def _base_model(name, encoder, readout, alpha, n_estimators):
 
 
 def _substructures(target, labels, graph):
-    """One for the class and one against it; see `drawing_of` for the vertices."""
+    """One that adds to the score and one that takes from it; see `drawing_of` for the vertices."""
     ring = 4 + graph % 5
     steps = [0, 1, *[-1] * (ring - 3), 1, -1]
-    one = {"target": target, "n_graphs": 12, "graph": graph, "steps": steps, "iteration": 1}
+    one = {"target": target, "n_graphs": 12, "graph": graph, "steps": steps}
     words = f"{labels[0]}, next to 2 × {labels[1 % len(labels)]}"
     return [
-        one | {"words": words, "weight": 0.1, "attribution": 0.25, "radius": 1},
-        one
-        | {"words": labels[-1], "weight": -0.05, "attribution": -0.1, "radius": 0, "iteration": 0},
+        one | {"words": words, "attribution": 0.25, "radius": 1},
+        one | {"words": labels[-1], "attribution": -0.1, "radius": 0},
     ]
 
 
@@ -382,15 +377,9 @@ def _dynamics(n):
         }
         for layer in (1, 2)
     ]  # fmt: skip
-    curves = [
-        {"layer": layer, "graph": g, "certified": g != 2, "residuals": [2.0, 0.2, 0.01, 0.0]}
-        for layer in (1, 2)
-        for g in (0, 1, 2)
-    ]
     return {
         "model": "Of the 3 base models, reservoir is shown (GraphReservoir, 2 layers).",
         "degree": 3.0, "tol": 0.001, "max_iter": 50, "n_graphs": n, "layers": layers,
-        "curves": curves,
     }  # fmt: skip
 
 
@@ -400,7 +389,7 @@ def regression_data_of(n=30, dataset="solubility"):
     for row in data["graphs"]:
         row |= {"actual": row["graph"] / 10, "predicted": row["graph"] / 10 + 0.3}
         row |= {"correct": None, "probability": None}
-    data["substructures"] = [one | {"target": None} for one in data["substructures"][:2]]
+    data["substructures"] = _substructures(None, ("C", "N", "O"), 0)
     data["data"] |= {
         "majority": None, "wl_ceiling": None, "mean_sizes": [["", 6.0]],
         "targets": {"names": ["0 to 1", "1 to 2"], "series": [["", [n // 2, n - n // 2]]]},

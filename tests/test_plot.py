@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import warnings
 
 import numpy as np
 import pytest
@@ -27,9 +26,9 @@ from fdgnn import (
 )
 from fdgnn.datasets import make_motif_graphs, make_random_graphs, make_stars
 from fdgnn.encoders import Encoder
-from fdgnn.exceptions import ConvergenceWarning, MissingDependencyError
+from fdgnn.exceptions import MissingDependencyError
 from fdgnn.html.collect import report_data
-from fdgnn.plot import plot_convergence, plot_embedding, plot_stability
+from fdgnn.plot import plot_embedding, plot_stability
 
 pytest.importorskip("matplotlib")
 
@@ -90,7 +89,7 @@ def drawn(ax, *, laid_out=False):
 # ---------------------------------------------------------------------- all plots
 
 
-@pytest.mark.parametrize("plot", [plot_convergence, plot_embedding, plot_stability])
+@pytest.mark.parametrize("plot", [plot_embedding, plot_stability])
 def test_plots_take_every_model_any_graphs_and_given_axes(plot, model, ax):
     assert plot(model, list(GRAPHS), ax=ax) is ax
     new = drawn(plot(model, GRAPHS), laid_out=isinstance(model, GraphReservoir))
@@ -100,7 +99,7 @@ def test_plots_take_every_model_any_graphs_and_given_axes(plot, model, ax):
     drawn(plot(model, [GRAPHS[0]]))
 
 
-@pytest.mark.parametrize("plot", [plot_convergence, plot_embedding, plot_stability])
+@pytest.mark.parametrize("plot", [plot_embedding, plot_stability])
 @pytest.mark.parametrize("kind", MODELS)
 def test_models_must_be_fitted(plot, kind):
     with pytest.raises(NotFittedError, match="not fitted yet"):
@@ -108,7 +107,7 @@ def test_models_must_be_fitted(plot, kind):
 
 
 def test_what_is_no_model_is_refused():
-    for plot in (plot_convergence, plot_embedding, plot_stability):
+    for plot in (plot_embedding, plot_stability):
         with pytest.raises(TypeError, match="got a RidgeClassifier"):
             plot(RidgeClassifier(), GRAPHS)
 
@@ -117,7 +116,7 @@ def test_missing_matplotlib_names_the_extra(monkeypatch):
     model = GraphReservoir(**SMALL).fit(GRAPHS)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(MissingDependencyError, match="extra 'plot'"):
-        plot_convergence(model, GRAPHS)
+        plot_stability(model, GRAPHS)
 
 
 class Degrees(Encoder):
@@ -134,9 +133,8 @@ def test_other_encoders_are_plotted_as_far_as_they_can_be(ax):
     drawn(plot_embedding(model, GRAPHS, Y, ax=ax))
     drawn(plot_embedding(Degrees().fit(GRAPHS), GRAPHS))
     drawn(plot_attributions(model, GRAPHS[0]))
-    for plot in (plot_convergence, plot_stability):
-        with pytest.raises(TypeError, match="a Degrees, which has no states to converge"):
-            plot(model, GRAPHS)
+    with pytest.raises(TypeError, match="a Degrees, which has no states to converge"):
+        plot_stability(model, GRAPHS)
 
 
 @pytest.mark.filterwarnings("ignore::fdgnn.exceptions.ConvergenceWarning")
@@ -149,35 +147,14 @@ def test_ensembles_and_wl_features_are_plotted_as_far_as_they_can_be(ax, model):
     drawn(plot_embedding(model, graphs, np.arange(30) % 2, ax=ax))
     drawn(plot_attributions(model, graphs[0]))
     kinds = {each.encoder.kind for each in model.estimators_}
-    for plot in (plot_convergence, plot_stability):
-        if kinds & {"reservoir", "union"}:
-            drawn(plot(model, graphs))
-        else:
-            with pytest.raises(TypeError, match="a WLCounts, which has no states"):
-                plot(model, graphs)
+    if kinds & {"reservoir", "union"}:
+        drawn(plot_stability(model, graphs))
+    else:
+        with pytest.raises(TypeError, match="a WLCounts, which has no states"):
+            plot_stability(model, graphs)
 
 
 # ---------------------------------------------------------------------- one by one
-
-
-def test_convergence_shows_the_curves_of_the_report(ax):
-    graphs = as_batch([*make_stars([3, 4, 5, 6, 7, 8, 9]), *make_stars([80, 90])])
-    model = FDGNNClassifier(**SMALL | {"effective_spectral_radius": 0.9}, degree=4.0)
-    model.set_params(max_iter=500).fit(graphs, np.arange(9) % 2)
-    plot_convergence(model, graphs, ax=ax)
-    wanted = report_data(model, graphs, dataset="stars").dynamics.curves
-    lines = [line for line in ax.get_lines() if len(line.get_ydata()) > 2]
-    assert len(lines) == len(wanted) == 18
-    for line, curve in zip(lines, wanted, strict=True):
-        np.testing.assert_allclose(line.get_ydata()[:200], curve.residuals, rtol=1e-4)
-        assert line.get_linestyle() == ("-" if curve.certified else "--")
-        assert line.get_xdata()[0] == 1
-    assert {curve.certified for curve in wanted} == {True, False}
-    assert len({line.get_color() for line in lines}) == 2  # one a layer
-    assert [t.get_text() for t in ax.get_legend().get_texts()] == [
-        "layer 1", "layer 2", "not certified", "tolerance 0.001",
-    ]  # fmt: skip
-    assert ax.get_yscale() == "log"
 
 
 def test_the_embedding_is_the_map_of_the_report(ax):
@@ -232,17 +209,6 @@ def test_graphs_without_arcs_have_a_place_too(ax):
     assert high >= 1
 
 
-@pytest.mark.parametrize("max_iter", [1, 3, 50])
-def test_steps_are_whole(ax, max_iter):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model = GraphReservoir(**SMALL, max_iter=max_iter).fit(GRAPHS)
-    ticks = plot_convergence(model, GRAPHS, ax=ax).get_xticks()
-    low, high = ax.get_xlim()
-    assert any(low <= tick <= high for tick in ticks)
-    assert all(tick == round(tick) for tick in ticks)
-
-
 NO_FORMULA = r"$\frac{$"  # as a formula, it cannot be parsed
 
 
@@ -284,7 +250,7 @@ def test_attributions_are_the_explanation(ax):
 def test_directed_graphs_with_features_are_plotted():
     graphs = make_random_graphs(8, n_features=2, directed=True, weighted=True, random_state=0)
     model = FDGNNClassifier(**SMALL).fit(graphs, np.arange(8) % 3)
-    for plot in (plot_convergence, plot_embedding, plot_stability):
+    for plot in (plot_embedding, plot_stability):
         drawn(plot(model, graphs))
     drawn(plot_attributions(model, graphs[0]))
 

@@ -49,7 +49,7 @@ from fdgnn.folds import TEST, stratified
 from fdgnn.html import collect
 from fdgnn.html.collect import OutOfFold, report_data, run_data
 from fdgnn.html.data_statistics import graph_counts
-from fdgnn.html.model_views import principal_map, residual_curves
+from fdgnn.html.model_views import principal_map
 from fdgnn.html.report_data import ReportData, read_report_data, write_report_data
 from fdgnn.html.words import clipped_apart
 from fdgnn.records import encode
@@ -413,41 +413,18 @@ def test_graphs_that_may_have_been_seen_have_no_uncertainty():
 # ---------------------------------------------------------------------- the dynamics
 
 
-def test_iterations_and_curves_are_the_oracles():
+def test_iterations_are_the_oracles():
     graphs = make_random_graphs(6, n_vertices=(3, 7), density=0.5, random_state=2)
     model = classifier(graphs, np.arange(6) % 2, effective_spectral_radius=0.9)
     found = report_data(model, graphs, dataset="small").dynamics
     network = model.estimators_[0].encoder.reservoir_
-    steps, last = [], []
-    for graph in graphs:
-        _, t, distance = embed_graph(graph, network.layers, network.vocabulary)
-        steps.append(t)
-        last.append(distance)
+    steps = [embed_graph(graph, network.layers, network.vocabulary)[1] for graph in graphs]
     steps = np.array(steps).T
     for i, layer in enumerate(found.layers):
         assert layer.mean_iterations == pytest.approx(steps[i].mean(), rel=1e-4)
-    assert len(found.curves) == 12
-    for curve in found.curves:
-        g, i = curve.graph, curve.layer - 1
-        assert len(curve.residuals) == steps[i, g]
-        assert curve.residuals[-1] == pytest.approx(last[g][i], rel=1e-4)
 
 
-@pytest.mark.parametrize("options", [{"n_features": 2}, {"n_labels": None, "directed": True}])
-def test_curves_start_with_the_first_states(options):
-    """From zero, the first step goes to tanh of what the layer receives from outside."""
-    graphs = make_random_graphs(5, random_state=0, **options)
-    model = GraphReservoir(**SMALL).fit(graphs)
-    states = as_batch(graphs)
-    curves = residual_curves(model, states)
-    W_I, bias = model.layers_[0].input_weights, model.layers_[0].bias
-    for g, curve in enumerate(curves):
-        graph = states[g]
-        u = np.ones((graph.n_vertices, 1)) if graph.features is None else graph.features
-        assert curve[0][0] == pytest.approx(np.linalg.norm(np.tanh(u @ W_I.T.toarray() + bias)))
-
-
-def test_certified_graphs_settle_and_the_others_are_told_apart():
+def test_certified_graphs_are_counted():
     graphs = make_stars([4] * 20 + [60] * 5)
     with pytest.warns(ConvergenceWarning, match="5 of 25 graphs did not converge"):
         model = classifier(graphs, np.arange(25) % 2, effective_spectral_radius=0.99, degree=3.0)
@@ -458,13 +435,6 @@ def test_certified_graphs_settle_and_the_others_are_told_apart():
         assert layer.spectral_radius == pytest.approx(0.33, rel=1e-3)
         assert layer.norm >= layer.spectral_radius
         assert found.n_graphs == 25
-    assert {c.certified for c in found.curves} == {True, False}
-    for curve in found.curves:
-        assert curve.certified == (curve.graph < 20)
-        if curve.certified:
-            residuals = np.array(curve.residuals)
-            assert residuals[-1] < found.tol < residuals[0]
-            assert (residuals[6:] < 0.7 * residuals[:-6]).all()  # 0.99 / sqrt(3) a step, or less
 
 
 @pytest.mark.usefixtures("vertices_on_a_circle")
@@ -802,6 +772,7 @@ def test_every_model_has_report_data(name, options, tmp_path):
     assert (found.dynamics is not None) == has_reservoir
     assert sum(one.n_estimators for one in found.base_models) == len(kinds)
     expected = substructures(model, graphs, n_most=6)
+    expected = [one for one in expected if numbers or one.weight > 0]
     assert [one.words for one in found.substructures] == [one.words for one in expected]
     assert [one.steps for one in found.substructures] == [one.steps.tolist() for one in expected]
     assert {one.graph for one in found.substructures} <= {d.graph for d in found.drawings}

@@ -24,63 +24,14 @@ from fdgnn.reservoir import contractions
 from fdgnn.stability import spectral_radius
 from fdgnn.tasks import guess_task
 
-__all__ = ["plot_convergence", "plot_embedding", "plot_stability"]
+__all__ = ["plot_embedding", "plot_stability"]
 
 COLORS = (
-    "#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#000000", "#f0e442",
-)  # fmt: skip
+    *("#0072b2", "#e69f00", "#009e73", "#d55e00"),
+    *("#cc79a7", "#56b4e9", "#000000", "#f0e442"),
+)
 _GRAY, _MARKERS = "#666666", "osD^vP*X"
 _MOST_NAMED = 24  # classes in a legend
-
-
-def plot_convergence(model: Any, graphs: Any, *, ax: Any = None) -> Any:
-    """Plot the change of the states in each iteration of the paper's loop, layer by layer.
-
-    There are lines for a dozen graphs, from small to large. A line is solid where a graph is
-    certified to have one fixed point, and dashed where it is not. A loop ends when its line falls
-    below `tol`, or after `max_iter` iterations.
-
-    Parameters
-    ----------
-    model : encoder, any model of this library, or FDGNNSearchCV
-        Fitted. Of several base models the first with a reservoir is shown.
-    graphs : GraphBatch or list of graphs
-    ax : matplotlib Axes, optional
-
-    Examples
-    --------
-    >>> from fdgnn import GraphReservoir
-    >>> from fdgnn.datasets import make_cycles
-    >>> from fdgnn.plot import plot_convergence
-    >>> graphs = make_cycles([3, 6, 9])
-    >>> ax = plot_convergence(GraphReservoir(random_state=0).fit(graphs), graphs)
-    >>> ax.get_xlabel()
-    'iteration'
-    """
-    encoder, batch = _reservoir(model, graphs)
-    ax = _axes(ax)
-    from matplotlib import colormaps
-    from matplotlib.ticker import MaxNLocator
-
-    # Ticks at whole numbers only.
-    locator = MaxNLocator("auto", integer=True, min_n_ticks=1, steps=[1, 2, 5, 10])
-    ax.xaxis.set_major_locator(locator)
-    certified = contractions(encoder.reservoir_, batch) < 1
-    shown = model_views.graphs_for_curves(certified, np.diff(batch.vertex_offsets))
-    colors = [tuple(c) for c in colormaps["viridis"](np.linspace(0, 0.85, len(certified)))]
-    for g, curves in zip(shown, model_views.residual_curves(encoder, batch[shown]), strict=True):
-        for i, curve in enumerate(curves):
-            style, steps = "-" if certified[i, g] else "--", np.arange(1, len(curve) + 1)
-            ax.plot(steps, curve, style, color=colors[i], alpha=0.8, linewidth=1.3)
-    ax.set(yscale="log", xlabel="iteration", ylabel=r"change of the states, $\|X_t - X_{t-1}\|_F$")
-    for i, color in enumerate(colors):
-        ax.plot([], [], color=color, label=f"layer {i + 1}")
-    if not certified[:, shown].all():
-        ax.plot([], [], "--", color=_GRAY, label="not certified")
-    words = f"tolerance {encoder.tol:g}"
-    ax.axhline(encoder.tol, color=_GRAY, linewidth=1, linestyle=":", label=words)
-    ax.legend(frameon=False)
-    return ax
 
 
 def plot_embedding(model: Any, graphs: Any, y: Any = None, *, ax: Any = None) -> Any:

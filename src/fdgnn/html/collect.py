@@ -33,7 +33,7 @@ from fdgnn.targets import check_one_each, targets_like, transformed_back, winnin
 from fdgnn.uncertainty import ConformalScores
 
 COVERAGES = (0.8, 0.9, 0.95)
-_SUBSTRUCTURES = 6  # for each class, and as many against it
+_SUBSTRUCTURES = 6  # for each class; of a regression, in each direction
 _SUBSTRUCTURE_CLASSES = 10  # whose substructures are shown, at most
 _LONGEST = 240  # letters that describe a substructure
 
@@ -648,7 +648,7 @@ def _molecule(
 def _substructures(
     found: Predictions, mapped: Ints, part: GraphBatch, elements: Mapping[str, str]
 ) -> list[records.SubstructureRow]:
-    """Find the substructures that count most for and against each class on the mapped graphs."""
+    """Find the substructures that count most for each class on the mapped graphs."""
     known = [None] if found.regression else list(found.model.targets_[0].classes)
     targets = [None] if len(known) <= _SUBSTRUCTURE_CLASSES else known[:_SUBSTRUCTURE_CLASSES]
     name = dict(zip(known, found.classes, strict=False))
@@ -656,8 +656,6 @@ def _substructures(
         records.SubstructureRow(
             target=name.get(one.target),
             words=clipped(one.words, longest=_LONGEST),
-            iteration=one.iteration,
-            weight=short(one.weight),
             attribution=short(one.attribution),
             n_graphs=one.n_graphs,
             graph=int(mapped[one.graph]),
@@ -668,6 +666,7 @@ def _substructures(
         for one in substructures(
             found.model, part, target=target, n_most=_SUBSTRUCTURES, names=elements
         )
+        if found.regression or one.weight > 0
     ]
 
 

@@ -1,198 +1,69 @@
-"""Figures of a report: charts as Vega-Lite specifications, tables, legends, and their sections.
+"""Rows of the charts and tables of a report; ``templates/sections.html.j2`` shows them.
 
-Colors are CSS variables of the page and ``currentColor``, so that one drawing serves the dark and
-the light theme. A shape, size or dash repeats the information of each color. Field names are ours.
-Text from files occurs in values only, never in an expression that Vega evaluates. Vega uses the
-values that it groups by as names of JavaScript properties, and names such as ``__proto__`` break
-it: `keyed` puts a number before each value, so that no value is such a name.
+A row has, by name, the fields that a chart reads, and values as text for tables and tooltips. Vega
+uses the values that it groups by as names of JavaScript properties, and names such as
+``__proto__`` break it: `keyed` puts a number before each value, so that no value is such a name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from fdgnn.html.words import NONE
+import msgspec
+import numpy as np
 
-Row = dict[str, Any]  # the fields of one mark of a chart, by name
-Spec = dict[str, Any]  # a chart, or a part of one, as Vega-Lite reads it
+from fdgnn.evaluation import paper
+from fdgnn.evaluation.record import (
+    BaselineScores,
+    BaseModelScores,
+    Evaluation,
+    MetricScores,
+    PublishedScore,
+)
+from fdgnn.html import words
+from fdgnn.html.report_data import (
+    BarCounts,
+    Calibration,
+    DataStatistics,
+    GraphRow,
+    ReportData,
+    ReservoirDynamics,
+    SubstructureRow,
+)
+from fdgnn.html.subjects import Subject, is_ours
+from fdgnn.html.words import NONE, count, duration, percent, plain, plural, significant
+from fdgnn.metrics import OF_CLASSES, OF_NUMBERS
+from fdgnn.texts import listed
 
+Row = dict[str, Any]
 
-@dataclass(frozen=True)
-class Table:
-    """Rows of text; the first `n_words` columns are words, the others numbers.
-
-    `ours` are the positions of the rows that stand out.
-    """
-
-    head: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    n_words: int = 1
-    note: str = ""
-    ours: Sequence[int] = ()
-
-    @classmethod
-    def of(cls, rows: Sequence[Mapping[str, str]], **options: Any) -> Table:
-        """Return the table of rows that have their cells by the names of the columns."""
-        return cls(list(rows[0]), [list(row.values()) for row in rows], **options)
-
-    def without_empty(self) -> Table:
-        """Return the table without empty columns of numbers."""
-        columns = range(len(self.head))
-        kept = [i for i in columns if i < self.n_words or any(r[i] != NONE for r in self.rows)]
-        rows = [[row[i] for i in kept] for row in self.rows]
-        return replace(self, head=[self.head[i] for i in kept], rows=rows)
-
-
-@dataclass(frozen=True)
-class Key:
-    """One entry of a legend: how a mark looks, and what it means."""
-
-    mark: str  # as parts.html.j2 names it: circle, diamond, line, dashes, ring, dot, pale, ...
-    color: str  # a variable of the style sheet, such as "c1", "ink" or "quiet"
-    words: str
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One chart of a figure; it needs a title where a figure has several charts."""
-
-    id: str
-    spec: Spec
-    title: str = ""
-
-
-@dataclass(frozen=True)
-class Figure:
-    """Charts with one caption, which says what to see, and one table.
-
-    A figure that shows something else has a `kind` with a template of its own, and a `body` that
-    the template shows. `data` are tables that charts share, by name.
-    """
-
-    id: str
-    title: str
-    caption: str = ""
-    panels: Sequence[Panel] = ()
-    table: Table | None = None
-    key: Sequence[Key] = ()
-    kind: str = "charts"  # or map, confusion, cards
-    body: Mapping[str, Any] = field(default_factory=dict)
-    half: bool = False  # whether it may share its line with another figure
-    open: bool = False  # whether the table is open from the start
-    data: Mapping[str, Sequence[Row]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Part:
-    """Figures of one subject in a section; `missing` is the reason if there are none."""
-
-    figures: Sequence[Figure] = ()
-    facts: Sequence[tuple[str, str]] = ()
-    missing: str = ""
-    lead: str = ""
-    command: str = ""
-    run: int = 0  # the number of the subject
-    name: str = ""
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing to show."""
-        return not (self.figures or self.facts or self.missing or self.command)
-
-
-@dataclass(frozen=True)
-class Section:
-    """A section of the page: cards and figures of all subjects together, then a part for each."""
-
-    id: str
-    title: str
-    lead: str
-    parts: Sequence[Part] = ()
-    figures: Sequence[Figure] = ()
-    cards: Sequence[Mapping[str, str]] = ()
-
-
-# ---------------------------------------------------------------------- charts
-
-COLORS = tuple(f"var(--c{i})" for i in range(1, 8))
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
-KEY_MARKS = ("circle", "square", "triangle", "diamond", "cross", "down", "right")  # of SHAPES
-OURS, OTHER, INK, QUIET = "var(--c1)", "var(--c2)", "currentColor", "var(--quiet)"
-
-_CONFIG = {
-    "background": "transparent",
-    "font": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif",
-    "aria": False,  # the figure around a chart has the words
-    "view": {"stroke": None},
-    "axis": {
-        "labelColor": "var(--muted)",
-        "titleColor": INK,
-        "gridColor": "var(--grid)",
-        "domainColor": "var(--rule)",
-        "tickColor": "var(--rule)",
-        "labelFontSize": 12,
-        "titleFontSize": 12.5,
-        "titleFontWeight": 500,
-        "titlePadding": 8,
-        "labelPadding": 5,
-        "labelLimit": 132,
-        "tickCount": 5,
-    },
-    "axisY": {"domain": False, "ticks": False},
-    "legend": {"labelColor": "var(--muted)", "titleColor": INK, "labelFontSize": 12},
-    "text": {"color": INK, "fontSize": 12},
-}
-
-_MOST_KEYS = 12  # classes in a legend
-# The name without the number that `keyed` puts before it.
-_NAME = "slice(datum.label, indexof(datum.label, '=') + 1)"
-_NAMES = {"labelExpr": _NAME, "grid": False}
-_ONCE: Spec = {"values": [{}]}  # data of a mark that is drawn once
+_METRICS = OF_CLASSES | OF_NUMBERS
+MOST_CLASSES = 20  # of a confusion matrix that can be read
+_TYPED_ATOM = re.compile(r"\b[A-Z][a-z]? \d+ H\d")  # as `atoms="typed"` writes them
+_SEARCHED = (  # hyperparameters of the paper's model
+    "effective_spectral_radius",
+    "input_scaling",
+    "inter_layer_scaling",
+    "n_layers",
+)
 
 
-def chart(
-    layers: Sequence[Spec], height: float, data: Spec, encoding: Spec | None = None, **params: Any
-) -> Spec:
-    """Return a chart that is as wide as the page allows; `params` are variables of the page."""
-    return {
-        "config": _CONFIG,
-        "width": "container",
-        "height": height,
-        "autosize": {"type": "fit", "contains": "padding", "resize": True},
-        "data": data,
-        "encoding": encoding or {},
-        "layer": layers,
-        "params": [{"name": name, "value": value} for name, value in params.items()],
-    }
-
-
-def _layer(mark: str, encoding: Spec, look: Spec, **options: Any) -> Spec:
-    """Return a layer of a chart; points are filled unless their `look` differs."""
-    filled = {"filled": True} if mark == "point" else {}
-    return {**options, "mark": {"type": mark, **filled, **look}, "encoding": encoding}
-
-
-def number(name: str, title: str | None = None, **options: Any) -> Spec:
-    """Return the channel of a field with numbers."""
-    return {"field": name, "type": "quantitative", "title": title, **options}
-
-
-def _category(name: str, domain: Sequence[Any], values: Sequence[Any]) -> Spec:
-    """Return the channel of a field whose values look different."""
-    scale = {"domain": list(domain), "range": list(values)}
-    return {"field": name, "type": "nominal", "legend": None, "scale": scale}
-
-
-def _either(test: str, yes: Any, no: Any) -> Spec:
-    """Return a channel with one of two values."""
-    return {"value": no, "condition": {"test": test, "value": yes}}
-
-
-def _tooltip(**titles: str) -> list[Spec]:
-    """Return fields and their titles, in this order; values are made ready in Python."""
-    return [{"field": name, "type": "nominal", "title": titles[name]} for name in titles]
+def shown_columns(
+    rows: Sequence[Row], columns: Mapping[str, str] | None, n_words: int
+) -> list[tuple[str, str]]:
+    """Return titles and fields of columns without empty ones, except the first `n_words`."""
+    fields = (columns or {title: title for title in rows[0]}).items()
+    return [
+        (title, field)
+        for i, (title, field) in enumerate(fields)
+        if i < n_words or any(row[field] not in (None, NONE, "") for row in rows)
+    ]
 
 
 def keyed(rows: Sequence[Row], name: str) -> list[Row]:
@@ -201,225 +72,678 @@ def keyed(rows: Sequence[Row], name: str) -> list[Row]:
     return [row | {"key": f"{numbers[row[name]]}={row[name]}"} for row in rows]
 
 
-def look_of(number: int) -> tuple[int, int]:
-    """Return the color and the shape that a class has in all figures; the first 49 differ."""
-    n = len(COLORS)
-    return number % n, (number + number // n) % len(SHAPES)
+def looks(classes: Sequence[str]) -> list[Row]:
+    """Return the color and shape of each class in all figures; the first 49 differ."""
+    n = len(SHAPES)
+    return [
+        {"key": f"c{i}", "name": name, "color": f"c{i % n + 1}", "shape": SHAPES[(i + i // n) % n]}
+        for i, name in enumerate(classes)
+    ]
 
 
-def class_key(classes: Sequence[str], mark: str | None = None) -> list[Key]:
-    """Return a legend entry for each class, with the color and shape it has everywhere."""
-    keys = []
-    for i, name in enumerate(classes[:_MOST_KEYS]):
-        color, shape = look_of(i)
-        keys.append(Key(mark or KEY_MARKS[shape], f"c{color + 1}", f"class {name}"))
-    if len(classes) > _MOST_KEYS:
-        keys.append(Key("", "quiet", f"and {len(classes) - _MOST_KEYS} more"))
-    return keys
+def metric_words(metric: str) -> str:
+    """Return a metric as people write it."""
+    return _METRICS[metric].words if metric in _METRICS else metric
 
 
-def _classes(n_classes: int) -> tuple[list[str], list[str], list[str]]:
-    """Return the keys, colors and shapes of classes."""
-    looks = [look_of(i) for i in range(n_classes)]
-    keys = [f"c{i}" for i in range(n_classes)]
-    return keys, [COLORS[color] for color, _ in looks], [SHAPES[shape] for _, shape in looks]
+# ---------------------------------------------------------------------- results
 
 
-#: How each kind of row of a score chart looks: its color, its shape, and the mark of the legend.
-KINDS = {
-    "ours": (OURS, "circle", "circle"),
-    "other": (COLORS[2], "square", "square"),
-    "constant": (QUIET, "triangle-up", "triangle"),
-    "linear": (COLORS[3], "triangle-down", "down"),
-    "published": (OTHER, "diamond", "diamond"),
-}
+@dataclass(frozen=True)
+class Result:
+    """Scores of one model on graphs that it has not seen; the first metric is the headline.
 
-
-def scores(rows: Sequence[Row], title: str) -> Spec:
-    """Draw scores of models, one row each: mean, spread and folds, with baselines beside them.
-
-    Rows: row, what (a kind, or "fold"), value, low, high, words, shown, folds.
+    `kind` says how a chart shows it: "ours", or "other" of a method it is compared with.
     """
-    rows = keyed(rows, "row")
-    keys = list(dict.fromkeys(row["key"] for row in rows))
-    known = {row["what"] for row in rows}
-    kinds = [kind for kind in KINDS if kind in known]
-    color, shape = (_category("what", kinds, [KINDS[k][i] for k in kinds]) for i in range(2))
-    x = number("value", title, scale={"zero": False, "nice": True})
-    ends = {"x": number("low", title), "x2": {"field": "high"}, "color": color}
-    look = {"size": 130, "opacity": 1, "stroke": "var(--paper)", "strokeWidth": 1.5}
-    layers = []
-    if "fold" in known:
-        size = number("folds", legend=None, scale={"domain": [0, 10], "range": [0, 460]})
-        fold = {"size": 0, "color": OURS, "opacity": 0.35, "shape": "circle", "strokeWidth": 0}
-        only = [{"filter": "datum.what === 'fold'"}]
-        layers.append(_layer("point", {"x": x, "size": size}, look | fold, transform=only))
-    below = {"yOffset": 11, "strokeDash": [5, 3]}  # a published score does not hide ours
-    for test, kept, more in (
-        ("===", known & {"published"}, below),
-        ("!==", known - {"published"}, {}),
-    ):
-        if kept:  # an empty layer would have no scale
-            only = [{"filter": f"datum.what {test} 'published' && datum.what !== 'fold'"}]
-            point = {"x": x, "color": color, "shape": shape}
-            layers += [
-                _layer("rule", ends, {"strokeWidth": 2.5, **more}, transform=only),
-                _layer("point", point, look | more | {"strokeDash": []}, transform=only),
-            ]
-    # Names stand above their marks, so that long names have room on a phone.
-    axis = _NAMES | {
-        "labelAlign": "left", "labelBaseline": "bottom", "labelPadding": -2, "labelOffset": -8,
-        "labelLimit": 320, "minExtent": 0, "maxExtent": 0,
-    }  # fmt: skip
-    y = {"field": "key", "type": "nominal", "title": None, "scale": {"domain": keys}, "axis": axis}
-    tip = _tooltip(row="model", words="what", shown=title)
-    return chart(layers, 48 * len(keys) + 55, {"values": rows}, {"y": y, "tooltip": tip})
+
+    name: str
+    how: str
+    scores: Sequence[MetricScores]
+    baselines: Sequence[BaselineScores] = ()
+    wl_ceiling: float | None = None
+    kind: str = "ours"
+    notes: Sequence[str] = ()
+    published: PublishedScore | None = None  # None of a target among several
+
+    @property
+    def first(self) -> MetricScores:
+        """The scores by the metric that models are chosen by."""
+        return self.scores[0]
 
 
-def search(table: str, name: str, metric: str) -> Spec:
-    """Draw validation scores of all configurations against one hyperparameter.
+def results_by_metric(subjects: Sequence[Subject]) -> dict[str, list[Result]]:
+    """Return the results of all subjects by the metric that comes first."""
+    found: dict[str, list[Result]] = defaultdict(list)
+    for subject in subjects:
+        for one in results(subject):
+            if subject.is_comparison and len(subjects) > 1:  # methods of several comparisons
+                one = replace(one, name=f"{subject.name}: {one.name}")
+            found[one.first.metric].append(one)
+    return found
 
-    Rows of the table: the field, mean, low, high (over random initializations), chosen (by how
-    many folds), and the fields of the tooltip.
+
+def headline(subject: Subject) -> Result | None:
+    """Return the first result of a model of this library, or else the first one."""
+    found = results(subject)
+    return next((one for one in found if one.kind == "ours"), found[0] if found else None)
+
+
+def results(subject: Subject) -> list[Result]:
+    """Return all results of a subject: of a comparison each method, of several targets each."""
+    found = _unseen(subject)
+    in_training = ", in training" * len(found)
+    datasets: set[str] = set()
+    several = len({one.dataset for one in subject.evaluations}) > 1
+    for evaluation in subject.evaluations:
+        name = evaluation.model.title if subject.is_comparison else subject.name
+        name = f"{name} on {evaluation.dataset}" if several else name
+        found += _evaluated(name + in_training, evaluation)
+        if evaluation.dataset in datasets:  # baselines are those of the folds, once
+            found[-1] = replace(found[-1], baselines=())
+        datasets.add(evaluation.dataset)
+    return [one for one in found if one.scores]
+
+
+def _unseen(subject: Subject) -> list[Result]:
+    """Return the scores of a model on graphs that it has not seen in training."""
+    data = subject.data
+    if data is None or data.predictions != "unseen":
+        return []
+    chosen = subject.evaluation.protocol.scoring if subject.evaluation else ""
+
+    def scored(known: Mapping[str, float]) -> list[MetricScores]:
+        return [
+            MetricScores(metric=name, words=metric_words(name), folds=[], mean=known[name])
+            for name in sorted(known, key=lambda name: name != chosen)
+        ]
+
+    title = f"always the {constant_words(data)}"
+    baseline = BaselineScores(name="constant", title=title, scores=scored(data.baseline))
+    how = f"{plural(data.data.n_graphs, 'graph')} that the model has not seen in training"
+    return [Result(subject.name, how, scored(data.scores), [baseline], data.data.wl_ceiling)]
+
+
+def constant_words(data: ReportData) -> str:
+    """Return what the best constant prediction is."""
+    return "majority class" if data.classes else "mean target"
+
+
+def _evaluated(name: str, evaluation: Evaluation) -> list[Result]:
+    """Return the mean over targets, then each of several targets."""
+    targets, kind = evaluation.targets, "ours" if is_ours(evaluation) else "other"
+    nested = "nested " * (evaluation.protocol.n_inner > 0)
+    n = plural(len(evaluation.folds), "outer fold")
+    how = f"{nested}cross-validation, mean of {n}, {evaluation.protocol.split}"
+    each = [
+        Result(f"{name}, {t.name}", how, t.scores, t.baselines, t.wl_ceiling, kind) for t in targets
+    ]
+    whole = replace(each[0], name=name) if each else Result(name, how, [], kind=kind)
+    if len(targets) > 1:
+        metrics, title = evaluation.metrics, f"{name}, mean of {len(targets)} targets"
+        means = []
+        for b in targets[0].baselines:
+            own = [evaluation.baseline(b.name, m.metric) for m in metrics]
+            means.append(msgspec.structs.replace(b, scores=[s for s in own if s is not None]))
+        whole = Result(title, how, metrics, means, kind=kind)
+    whole = replace(whole, notes=evaluation.notes, published=evaluation.published)
+    return [whole, *(each if len(targets) > 1 else ())]
+
+
+def score_rows(found: Sequence[Result]) -> list[Row]:
+    """Return the marks of results: folds, mean and spread, baselines, the published score.
+
+    `what` is one of the kinds of ``templates/charts.json.j2``, or "fold".
     """
-    scale, title = {"zero": False}, f"validation {metric}"
-    whole = {"tickMinStep": 1} if name in ("n_layers", "power") else {}
-    tip = _tooltip(words="configuration", shown="mean", span="initializations", by="chosen")
-    x = number(name, scale={"nice": False, "zero": False, "padding": 10}, axis=whole)
-    ends = {
-        "y": number("low", title, scale=scale), "y2": {"field": "high"}, "opacity": {"value": 0.35}
-    }  # fmt: skip
-    chosen = "datum.chosen > 0"
-    points = {
-        "y": number("mean", title, scale=scale),
-        "color": _either(chosen, OTHER, OURS),
-        "shape": _either(chosen, "diamond", "circle"),
-        "size": _either(chosen, 120, 38),
-        "opacity": _either(chosen, 1, 0.6),
-        "stroke": {"value": "var(--paper)"},
-        "strokeWidth": {"value": 0.8},
-    }
-    layers = [
-        _layer("rule", ends, {"strokeWidth": 1.2, "color": QUIET}), _layer("point", points, {})
-    ]  # fmt: skip
-    return chart(layers, 210, {"name": table}, {"x": x, "tooltip": tip})
+    rows: list[Row] = []
+    for one in found:
+        first, theirs = one.first, one.published
+        marks: list[tuple[str, float | None, float | None, str, int]] = []
+        equal: dict[float, list[int]] = defaultdict(list)  # equal folds would hide each other
+        for i, fold in enumerate(first.folds, start=1):
+            if fold is not None and one.kind == "ours":
+                equal[fold].append(i)
+        for fold, numbers in equal.items():
+            title = f"fold{'s' * (len(numbers) > 1)} {listed(numbers)}"
+            marks.append(("fold", fold, None, title, len(numbers)))
+        for baseline in one.baselines:
+            if (own := baseline.by(first.metric)) is not None:
+                what = "constant" if baseline.name == "constant" else "linear"
+                marks.append((what, own.mean, None, baseline.title, 1))
+        if theirs is not None and first.metric == "accuracy":
+            reference = theirs.reference or ""
+            source = paper.REFERENCES.get(reference, reference) or "no source given"
+            marks.append(("published", theirs.mean, theirs.std, f"published, {source}", 1))
+        marks.append((one.kind, first.mean, first.std, one.how, 1))
+        factor = 100 if words.is_share(first.metric) else 1
+        rows += [
+            {
+                "row": one.name,
+                "what": what,
+                "value": float(f"{factor * mean:.6g}"),
+                "low": float(f"{factor * (mean - (std or 0.0)):.6g}"),
+                "high": float(f"{factor * (mean + (std or 0.0)):.6g}"),
+                "words": title,
+                "shown": words.spread(first.metric, mean, std),
+                "folds": n,
+            }
+            for what, mean, std, title, n in marks
+            if mean is not None
+        ]
+    return keyed(rows, "row")
 
 
-def bars(
-    rows: Sequence[Row], title: str, unit: str, n_classes: int = 1, *, intervals: bool = False
-) -> Spec:
-    """Draw counts by name, from left to right. Rows: name, count, share, look, kind, order.
+def score_table(found: Sequence[Result]) -> list[Row]:
+    """Return all metrics of all results, each with its baselines below."""
+    metrics = {each.metric: each.words for one in found for each in one.scores}
+    titles = {metric: words.metric_title(metric, name) for metric, name in metrics.items()}
+    n_folds = max(len(one.first.folds) for one in found)
+    first = found[0].first.metric
+    rows = []
+    for one in found:
+        named = [(one.name, one.scores)]
+        named += [(f"{one.name}: {b.title}", b.scores) for b in one.baselines]
+        if one.published is not None:
+            mean, std = one.published.mean, one.published.std
+            theirs = MetricScores(metric="accuracy", words="", folds=[], mean=mean, std=std)
+            named.append((f"{one.name}: published", [theirs]))
+        for name, known in named:
+            own = {each.metric: each for each in known}
+            row = {"model": name}
+            for m, title in titles.items():
+                row[title] = words.spread(m, own[m].mean, own[m].std) if m in own else NONE
+            folds = own[first].folds if first in own else []
+            for i in range(n_folds):
+                row[f"fold {i + 1}"] = words.spread(first, folds[i]) if i < len(folds) else NONE
+            rows.append(row)
+    return rows
 
-    Of `intervals`, such as "3 to 5", the axis shows where they start.
-    """
-    axis = _NAMES | {
-        "labelAngle": 0, "labelOverlap": "greedy", "labelSeparation": 6, "labelLimit": 80
-    }  # fmt: skip
-    if intervals:
-        axis |= {"labelExpr": f"split({_NAME}, ' to ')[0]"}
-    kinds = {"kind": "class"} if n_classes > 1 else {}
-    encoding = {
-        "x": {"field": "key", "type": "nominal", "sort": None, "title": title, "axis": axis},
-        "y": number("count", unit, stack="zero"),
-        "color": _category("look", *_classes(n_classes)[:2]),
-        "order": number("order"),
-        "tooltip": _tooltip(**{"name": title, **kinds, "count": unit, "share": "share"}),
-    }
-    layer = _layer("bar", encoding, {"stroke": "var(--paper)", "strokeWidth": 0.5})
-    return chart([layer], 220, {"values": keyed(rows, "name")})
+
+# ---------------------------------------------------------------------- comparisons
 
 
-def graph_map(
-    table: str,
-    n_classes: int,
-    n_graphs: int,
-    explained: Sequence[float],
-    ends: Sequence[Sequence[float]],
-) -> Spec:
-    """Draw the features of the graphs in the plane; the page listens to clicks on them.
+def compared(subject: Subject) -> dict[str, list[Evaluation]]:
+    """Return the methods of a comparison by dataset."""
+    found: dict[str, list[Evaluation]] = defaultdict(list)
+    for one in subject.evaluations if subject.is_comparison else ():
+        found[one.dataset].append(one)
+    return found
 
-    Rows of the table: graph, x, y, answer ("right", "wrong"), words, and for classes "key", for a
-    regression value and error.
-    """
-    axis = {"labels": False, "ticks": False, "grid": False, "domain": False}
-    encoding: Spec = {}
-    for i, name in enumerate("xy"):
-        share = f", {100 * explained[i]:.0f} % of the variance" if explained[i] else ""
-        scale = {"domain": ends[i], "padding": 14}
-        encoding[name] = number(name, f"principal component {i + 1}{share}", axis=axis, scale=scale)
-    point: Spec = {"cursor": "pointer"}
-    if n_classes:
-        keys, colors, shapes = _classes(n_classes)
-        wrong = "datum.answer === 'wrong'"
-        size = min(60, max(20, 14_000 // max(1, n_graphs)))  # smaller where there are more
-        shown = "datum.key : datum.answer"
-        look: Spec = {
-            "color": _category("shown", [*keys, "right", "wrong"], [*colors, OURS, OTHER]),
-            "shape": _category("key", keys, shapes),
-            "size": _either(wrong, 1.6 * size, size),
-            "opacity": _either(wrong, 1, 0.6),
-            "stroke": _either(wrong, INK, "var(--paper)"),
-            "strokeWidth": _either(wrong, 1.6 if size > 40 else 1.1, 0.5),
+
+def our_evaluation(found: Sequence[Evaluation]) -> Evaluation | None:
+    """Return the first evaluation of a model of this library that has scores."""
+    return next((one for one in found if is_ours(one) and one.score is not None), None)
+
+
+def better(found: Sequence[Evaluation], ours: Evaluation) -> list[str]:
+    """Return the methods of others that have a better mean than ours."""
+    others = [one for one in found if not is_ours(one) and one.score is not None]
+    return [one.model.title for one in others if best(ours.protocol.scoring, [ours, one]) is one]
+
+
+def best(metric: str, scored: Sequence[Any]) -> Evaluation | BaseModelScores:
+    """Return the first record with the best score."""
+    found: Evaluation | BaseModelScores = max(scored, key=lambda one: _signed(metric, one.score))
+    return found
+
+
+def _signed(metric: str, value: float) -> float:
+    """Return a score with the sign by which higher is better."""
+    return -value if metric in _METRICS and _METRICS[metric].error else value
+
+
+def method_rows(found: Sequence[Evaluation], ours: Evaluation | None) -> list[Row]:
+    """Return the costs of each method of a comparison, and its scores by fold."""
+    mine = None if ours is None else _mean([fold.train_seconds for fold in ours.folds])
+    name, rows = ours.model.title if ours else "the first", []
+    for one in found:
+        first = one.metrics[0] if one.metrics else None
+        own = _mean([fold.train_seconds for fold in one.folds])
+        score = NONE if first is None else f"{words.with_unit(first)} ({len(one.folds)} folds)"
+        factor = own / mine if mine and own and one is not ours else None
+        row = {
+            "method": one.model.title,
+            "state": one.status + (f": {one.reason}" if one.reason else ""),
+            found[0].metric: score,
+            f"{name} better, equal, worse": _paired(one, ours),
+            "training": duration(own),
+            "test": duration(_mean([fold.test_seconds for fold in one.folds])),
+            "selection": duration(one.times.selection),
+            f"times {name}'s training": NONE if factor is None else words.times(factor),
+            "weights": count(one.model.n_parameters),
+            "memory": NONE if one.peak_mb is None else f"{significant(one.peak_mb)} MB",
         }
-    else:
-        shown = "datum.value : datum.error"
-        point |= {"opacity": 0.85, "size": 60, "stroke": "var(--rule)", "strokeWidth": 0.5}
-        legend = {"title": None, "orient": "top", "gradientLength": 180}
-        look = {"color": number("shown", scale={"scheme": "cividis"}, legend=legend)}
-    look["tooltip"] = _tooltip(
-        words="graph", actual="actual", predicted="predicted", probability_="probability",
-        size_="size",
-    )  # fmt: skip
-    colored = [{"calculate": f"by === 'class' ? {shown}", "as": "shown"}]
-    ring = {"filled": False, "size": 340, "strokeWidth": 2.5, "color": INK, "opacity": 1}
-    layers = [
-        _layer("point", look, point, transform=colored),
-        _layer("point", {}, ring, transform=[{"filter": "datum.graph == picked"}]),
+        rows.append(row)
+    return rows
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
+
+
+def _paired(one: Evaluation, ours: Evaluation | None) -> str:
+    """Return on how many folds ours is better than, equal to, and worse than another method."""
+    first = ours.metrics[0] if ours is not None and one is not ours else None
+    other = None if first is None else one.by(first.metric)
+    if first is None or other is None or len(other.folds) != len(first.folds):
+        return NONE
+    gaps = [
+        _signed(first.metric, a - b)
+        for a, b in zip(first.folds, other.folds, strict=True)
+        if a is not None and b is not None
     ]
-    return chart(layers, 430, {"name": table}, encoding, by="class", picked=-1)
+    better, equal = sum(g > 1e-9 for g in gaps), sum(abs(g) <= 1e-9 for g in gaps)
+    return f"{better}, {equal}, {len(gaps) - better - equal}"
 
 
-def diagonal(
-    rows: Sequence[Row], titles: tuple[str, str], ends: tuple[float, float], tips: dict[str, str]
-) -> Spec:
-    """Draw points and the diagonal. Rows: x, y, n, low, high."""
-    scale = {"domain": list(ends), "nice": False, "zero": False}
-    x, y = (number(name, title, scale=scale) for name, title in zip("xy", titles, strict=True))
-    start, stop = ({"datum": end, "type": "quantitative"} for end in ends)
-    line = {"x": start, "y": start, "x2": stop, "y2": stop}
-    bars = {"x": x, "y": number("low", titles[1]), "y2": {"field": "high"}}
-    several = any(row["n"] > 1 for row in rows)
-    scale = {"range": [44, 500 if several else 44], "domainMin": 1}
-    points = {
-        "x": x, "y": y, "size": number("n", legend=None, scale=scale), "tooltip": _tooltip(**tips)
-    }  # fmt: skip
-    dashed = {"color": INK, "strokeDash": [4, 4], "opacity": 0.6}
-    look = {"color": OURS, "opacity": 0.65, "stroke": "var(--paper)", "strokeWidth": 0.5}
-    layers = [
-        _layer("rule", line, dashed, data=_ONCE),
-        _layer("rule", bars, {"color": OURS, "strokeWidth": 1.5}),
-        _layer("point", points, look),
-    ]
-    return chart(layers, 300, {"values": rows})
+# ---------------------------------------------------------------------- model selection
 
 
-def convergence(rows: Sequence[Row], tol: float, ends: Sequence[float], last: int) -> Spec:
-    """Draw residuals of graphs in one layer. Rows: graph, step, residual, certified, words."""
-    scale = {"type": "log", "domain": list(ends), "clamp": True}
-    axis = {"format": "~g", "tickCount": 6, "labelOverlap": True}
-    steps = {"tickMinStep": 1, "format": "d"}
-    encoding = {
-        "x": number("step", "iteration", scale={"domain": [1, last], "nice": False}, axis=steps),
-        "y": number("residual", "change of the states", scale=scale, axis=axis),
-        "color": _category("certified", [True, False], [OURS, OTHER]),
-        "detail": {"field": "graph", "type": "nominal"},
+def search_rows(evaluation: Evaluation) -> list[Row]:
+    """Return the configurations of a search with their validation scores, the best first."""
+    metric = evaluation.protocol.scoring
+    chosen = Counter(_identity(fold.configuration) for fold in evaluation.folds)
+    factor = 100 if words.is_share(metric) else 1
+    rows: list[Row] = []
+    for number, one in enumerate(evaluation.tried, start=1):
+        mean, n = sum(one.scores) / len(one.scores), chosen[_identity(one.configuration)]
+        low, high = min(one.scores), max(one.scores)
+        row: Row = {
+            "words": f"number {number}",
+            "mean": factor * mean,
+            "low": factor * low,
+            "high": factor * high,
+            "shown": words.score(metric, mean),
+            "span": f"{words.score(metric, low)} to {words.score(metric, high)}",
+            "chosen": n,
+            "times": str(n or ""),
+            "by": f"by {plural(n, 'outer fold')}" if n else "no",
+            "power": math.log10(one.alpha) if one.alpha > 0 else None,
+            "alpha": words.power_of_ten(one.alpha),
+        }
+        known = {name: one.configuration.get(name) for name in _SEARCHED}
+        rows.append(
+            row | {name: v if isinstance(v, int | float) else None for name, v in known.items()}
+        )
+    return sorted(rows, key=lambda row: -row["mean"])
+
+
+def varied(rows: Sequence[Row]) -> list[str]:
+    """Return the hyperparameters that have several values."""
+    return [name for name in _SEARCHED if len({row[name] for row in rows}) > 1]
+
+
+def _identity(configuration: Mapping[str, object]) -> str:
+    return repr(sorted((name, v) for name, v in configuration.items() if name != "alpha"))
+
+
+def chosen_differently(evaluation: Evaluation) -> list[str]:
+    """Return the hyperparameters in whose values the outer folds differ."""
+    names = dict.fromkeys(name for fold in evaluation.folds for name in fold.configuration)
+    values = {n: {repr(fold.configuration.get(n)) for fold in evaluation.folds} for n in names}
+    return [n for n in names if len(values[n]) > 1 and n not in ("alpha", "random_state")]
+
+
+def fold_rows(evaluation: Evaluation) -> list[Row]:
+    """Return what each outer fold selected."""
+    several, n_models = chosen_differently(evaluation), len(evaluation.model.base_models)
+    rows = []
+    for number, fold in enumerate(evaluation.folds, start=1):
+        counts = Counter(fold.alphas)
+        alphas = [f"{plain(alpha)}{words.SPACE}({counts[alpha]})" for alpha in sorted(counts)]
+        row: Row = {
+            "fold": str(number),
+            "graphs, training and test": f"{count(fold.n_train)}, {count(fold.n_test)}",
+        }
+        for name in several:
+            value = fold.configuration.get(name)
+            text = significant(value) if isinstance(value, float) else plain(value)
+            row[words.setting_words(name, short=True)] = text
+        row |= {
+            "alpha": ", ".join(alphas if len(fold.alphas) > 1 else map(plain, counts)) or NONE,
+            "base models averaged": f"{len(fold.kept)} of {n_models}" if n_models > 1 else NONE,
+            "training": duration(fold.train_seconds),
+            "test": duration(fold.test_seconds),
+            "not converged": count(fold.n_unconverged),
+        }
+        rows.append(row)
+    return rows
+
+
+def base_model_rows(subject: Subject) -> list[Row]:
+    """Return the base models: what they are, how each does alone, how often it is averaged."""
+    evaluation = subject.evaluation
+    alone = {one.name: one for one in evaluation.base_models} if evaluation else {}
+    rows = {one.name: one for one in subject.data.base_models} if subject.data else {}
+    found = []
+    for name in dict.fromkeys([*alone, *rows]):
+        row, own = rows.get(name), alone.get(name)
+        n = row.n_estimators if row else 1
+        cells = {
+            "base model": f"{name} \N{MULTIPLICATION SIGN} {n}" if n > 1 else name,
+            "encoder": row.encoder if row else "not in the final model",
+            "readout": row.readout if row else NONE,
+            "alpha": plain(row.alpha) if row else NONE,
+            "alone": NONE,
+            "folds that average it": NONE,
+            "time": NONE,
+        }
+        if own is not None and evaluation is not None:
+            cells["alone"] = words.score(evaluation.protocol.scoring, own.score)
+            cells["folds that average it"] = f"{own.n_kept} of {len(evaluation.folds)}"
+            cells["time"] = duration(own.seconds)
+        found.append(cells)
+    return found
+
+
+# ---------------------------------------------------------------------- data
+
+
+def facts(data: DataStatistics, vertices: str, edges: str) -> dict[str, str]:
+    """Return numbers about the graphs by what they count."""
+    carried = "nothing"
+    if data.n_labels:
+        carried = f"one of {plural(data.n_labels, 'label')}"
+    elif data.n_features:
+        carried = plural(data.n_features, "feature")
+    n_edges = (data.n_arcs + data.n_self_loops) // 2 if data.undirected else data.n_arcs
+    return {
+        "graphs": count(data.n_graphs),
+        f"{vertices} per graph, mean": f"{data.n_vertices / max(1, data.n_graphs):.1f}",
+        f"{vertices}, fewest and most": ", ".join(map(count, data.vertices_range)),
+        edges if data.undirected else "directed edges": count(n_edges),
+        "self-loops": count(data.n_self_loops),
+        "repeated edges": count(data.n_merged_arcs),
+        "vertices carry": carried,
+        "duplicates": f"{count(data.n_graphs - data.n_distinct)} of {count(data.n_graphs)}",
+        "majority class": percent(data.majority),
+        "WL ceiling": percent(data.wl_ceiling),
     }
-    lines = {"strokeDash": _category("certified", [True, False], [[1, 0], [6, 3]])}
-    hover = {"tooltip": _tooltip(words="graph", step="iteration", shown="change")}
-    stop = {"y": {"datum": tol, "type": "quantitative", "scale": scale, "axis": axis}}
-    layers = [
-        _layer("rule", stop, {"color": INK, "strokeDash": [2, 3]}, data=_ONCE),
-        _layer("line", encoding | lines, {"strokeWidth": 1.6, "opacity": 0.8}),
-        _layer("point", encoding | hover, {"size": 60, "opacity": 0}),
+
+
+def bar_rows(counts: BarCounts, classes: Sequence[str], total: int | None) -> list[Row]:
+    """Return the bars of counts; with `classes`, but one series, each bar is a class."""
+    total = total or max(1, sum(counts.totals))
+    order = {name: i for i, name in enumerate(classes)}
+    rows = [
+        {
+            "name": name,
+            "count": n,
+            "share": percent(n / total),
+            "kind": kind or None,
+            "look": f"c{order.get(kind or name, 0)}",
+            "order": order.get(kind or name, 0),
+        }
+        for kind, own in counts.series
+        for name, n in zip(counts.names, own, strict=True)
+        if n or len(counts.series) == 1
     ]
-    return chart(layers, 220, {"values": rows})
+    return keyed(rows, "name")
+
+
+def bar_table(counts: BarCounts, axis: str, unit: str, total: int | None) -> list[Row]:
+    """Return the counts of each category: of each class, or of all graphs."""
+    total = total or max(1, sum(counts.totals))
+    return [
+        {axis: name}
+        | {f"class {kind}" if kind else unit: count(own[i]) for kind, own in counts.series}
+        | {"share": percent(counts.totals[i] / total)}
+        for i, name in enumerate(counts.names)
+    ]
+
+
+def peak(counts: BarCounts) -> tuple[str, str]:
+    """Return the most common category and its share."""
+    totals = counts.totals
+    most = max(range(len(totals)), key=totals.__getitem__)
+    return counts.names[most], percent(totals[most] / max(1, sum(totals)))
+
+
+def map_rows(data: ReportData) -> list[Row]:
+    """Return the mapped graphs; wrong ones are last, so that they are drawn on top."""
+    number = {name: i for i, name in enumerate(data.classes)}
+    rows = []
+    for g in data.graphs:
+        known = g.predicted if g.actual is None else g.actual
+        size = f"{plural(g.n_vertices, 'vertex', 'vertices')}, {plural(g.n_edges, 'edge')}"
+        row = {
+            "x": float(f"{g.x:.4g}"),
+            "y": float(f"{g.y:.4g}"),
+            "look": f"c{number.get(str(known), 0)}",
+            "value": None if data.classes else known,
+            "wrong": g.correct is False,
+            "judged": g.correct is not None,
+            "score": significant(g.score) if data.classes else NONE,
+            "probability": percent(g.probability),
+            "size": size,
+            "fold": g.fold,
+        }
+        rows.append(_named(g) | row)
+    return sorted(rows, key=lambda row: row["wrong"])
+
+
+def _named(g: GraphRow) -> Row:
+    """Return a graph's number and id, and its target and prediction as text."""
+    name = str(g.graph)
+    actual, predicted = (
+        value if isinstance(value, str) else significant(value) for value in (g.actual, g.predicted)
+    )
+    return {
+        "graph": g.graph,
+        "id": g.id,
+        "words": name if g.id == name else f"{name} ({g.id})",
+        "actual": actual,
+        "predicted": predicted,
+    }
+
+
+# ---------------------------------------------------------------------- explanations
+
+
+def substructures(data: ReportData) -> dict[str, list[SubstructureRow]]:
+    """Return substructures by title: for each class, or raising and lowering a value."""
+    found: dict[str, list[SubstructureRow]] = defaultdict(list)
+    for one in data.substructures:
+        what = f"for class {one.target}"
+        if not data.classes:
+            what = f"that {'raise' if one.attribution > 0 else 'lower'} the value"
+        found[f"Substructures {what}"].append(one)
+    return found
+
+
+def substructure_cards(found: Iterable[SubstructureRow], n: int) -> list[Row]:
+    """Return substructures, each marked in a graph that has it; `n` graphs are shown."""
+    cards = []
+    for one in found:
+        verb = "adds" if one.attribution > 0 else "takes"
+        often = f"in {count(one.n_graphs)} of {plural(n, 'graph')}"
+        card = {
+            "title": one.words,
+            "words": f"{often}, where it {verb} {significant(abs(one.attribution), 2)}",
+            "graph": one.graph,
+            "steps": one.steps,
+            "radius": one.radius,
+            "note": f"graph {one.graph}",
+        }
+        cards.append(card)
+    return cards
+
+
+def has_typed_atoms(found: Iterable[SubstructureRow]) -> bool:
+    """Return whether substructures have atoms as ``atoms="typed"`` writes them."""
+    return any(_TYPED_ATOM.search(one.words) for one in found)
+
+
+def descriptor_rows(data: ReportData) -> list[Row]:
+    """Return the graph-level features that the model reads."""
+    effect = f"effect on the {'score' if data.classes else 'value'}"
+    return [
+        {
+            "descriptor": one.name,
+            "in training": one.values,
+            "missing here": count(one.n_missing),
+            effect: significant(one.effect, 2),
+        }
+        for one in data.descriptors
+    ]
+
+
+def layer_rows(dynamics: ReservoirDynamics) -> list[Row]:
+    """Return the layers of a reservoir and the convergence of their states."""
+    return [
+        {
+            "layer": str(one.layer),
+            "ρ(W_H)": significant(one.spectral_radius),
+            "ρ(W_H) k": significant(one.effective),
+            "ρ(|W_H|)": significant(one.absolute_radius),
+            "‖W_H‖": significant(one.norm),
+            "mean iterations": f"{one.mean_iterations:.1f}",
+            "certified": count(one.certified),
+            "uncertified": count(one.uncertified),
+            "not converged": count(one.unconverged),
+        }
+        for one in dynamics.layers
+    ]
+
+
+# ---------------------------------------------------------------------- errors
+
+
+def confusion(data: ReportData) -> tuple[list[str], Any, int, int, tuple[int, str, str] | None]:
+    """Return the classes shown, the matrix, all graphs, wrong ones, and the worst confusion."""
+    classes, matrix = data.classes[:MOST_CLASSES], np.array(data.confusion)
+    wrong = matrix * (1 - np.eye(len(matrix), dtype=np.int64))
+    shown, worst = wrong[: len(classes), : len(classes)], None
+    if shown.any():
+        i, j = np.unravel_index(shown.argmax(), shown.shape)
+        worst = int(shown[i, j]), classes[i], classes[j]
+    return classes, matrix.tolist(), int(matrix.sum()), int(wrong.sum()), worst
+
+
+def scatter_rows(data: ReportData) -> list[Row]:
+    """Return the graphs of a regression whose targets are known, the largest errors first."""
+    rows = [
+        _named(g)
+        | {
+            "x": g.actual,
+            "y": g.predicted,
+            "low": g.predicted,
+            "high": g.predicted,
+            "n": 1,
+            "error": significant(abs(g.actual - g.predicted)),
+        }
+        for g in data.graphs
+        if not isinstance(g.actual, str | None) and not isinstance(g.predicted, str)
+    ]
+    return sorted(rows, key=lambda row: -abs(row["x"] - row["y"]))
+
+
+def ends(rows: Sequence[Row], step: float = 0.0) -> list[float]:
+    """Return the ends of both axes; of percentages, the lower one is a multiple of `step`."""
+    low = min(row[name] for row in rows for name in ("x", "y", "low"))
+    high = max(row[name] for row in rows for name in ("x", "y"))
+    if step:
+        return [step * math.floor(low / (1.0001 * step)), 100.0]
+    return [low, high if high > low else low + 1]
+
+
+def mistake_cards(data: ReportData) -> list[Row]:
+    """Return the graphs with the most confident wrong predictions or the largest errors."""
+    graphs = {g.graph: g for g in data.graphs}
+    smiles = {d.graph: d.smiles or "" for d in data.drawings}
+    cards = []
+    for g in [graphs[g] for g in data.mistakes if g in graphs]:
+        named = _named(g)
+        sure = "" if g.probability is None else f", {percent(g.probability, 0)}"
+        text = f"actual {named['actual']}, predicted {named['predicted']}{sure}"
+        title = f"Graph {named['words']}"
+        cards.append(
+            {"title": title, "words": text, "graph": g.graph, "note": smiles.get(g.graph, "")}
+        )
+    return cards
+
+
+# ---------------------------------------------------------------------- uncertainty
+
+
+def calibration_rows(calibration: Calibration) -> list[Row]:
+    """Return the bins of probability with Wilson's intervals, in percent."""
+    from scipy.stats import binomtest
+
+    rows = []
+    for b in calibration.bins:
+        interval = binomtest(round(b.accuracy * b.n), b.n).proportion_ci(0.95, method="wilson")
+        low, high = round(100 * float(interval.low), 2), round(100 * float(interval.high), 2)
+        row = {
+            "x": round(100 * b.probability, 2),
+            "y": round(100 * b.accuracy, 2),
+            "low": low,
+            "high": high,
+            "n": b.n,
+            "span": f"{percent(b.start, 0)} to {percent(b.stop, 0)}",
+            "probability": percent(b.probability),
+            "accuracy": percent(b.accuracy),
+            "interval": f"{low:.1f} to {high:.1f}",
+        }
+        rows.append(row)
+    return rows
+
+
+def coverage_rows(data: ReportData) -> list[Row]:
+    """Return the measured coverage and the size of prediction sets or intervals."""
+    return [
+        {
+            "requested": percent(one.coverage, 0),
+            "covered": percent(one.covered),
+            "classes" if data.classes else "width": significant(one.size),
+            "empty sets": percent(one.empty),
+        }
+        for one in data.coverages
+    ]
+
+
+def domain_rows(data: ReportData) -> list[Row]:
+    """Return graphs out of domain, with their predictions if they are on the map."""
+    graphs = {g.graph: _named(g) for g in data.graphs}
+    unknown = {"actual": NONE, "predicted": NONE}
+    rows = []
+    for one in data.domain.graphs if data.domain else ():
+        known = graphs.get(one.graph, unknown)
+        row = {"graph": str(one.graph), "id": one.id}
+        row |= {name: known[name] for name in unknown}
+        rows.append(row | {"domain distance": percent(one.score, 0)})
+    return rows
+
+
+# ---------------------------------------------------------------------- reproduction
+
+
+def recipe(subject: Subject) -> dict[str, list[Row]]:
+    """Return settings, versions and machine that reproduce the numbers."""
+    settings, machine = dict(subject.settings), dict(subject.versions)
+    if subject.data is not None:
+        machine |= subject.data.versions | subject.data.machine
+    if subject.evaluations:
+        evaluation = subject.evaluations[0]
+        own = {} if subject.is_comparison else evaluation.model.parameters
+        settings = own | settings | {"data_hash": evaluation.data_hash}
+        protocol = msgspec.structs.asdict(evaluation.protocol)
+        settings |= {"n_graphs": evaluation.n_graphs, "protocol: name": protocol.pop("name")}
+        settings |= protocol
+        machine |= evaluation.versions | evaluation.machine
+        times = {
+            "last start of the command": evaluation.times.total,
+            "selection, on one core": evaluation.times.selection,
+        }
+        machine |= {name: duration(time) for name, time in times.items() if time is not None}
+    elif subject.data is not None:
+        settings = subject.data.parameters | settings
+    named = {"Settings": settings, "Versions and machine": machine}
+    return {
+        title: [
+            {"name": words.setting_words(name), "value": plain(value)}
+            for name, value in values.items()
+            if value not in (None, "")
+        ]
+        for title, values in named.items()
+    }

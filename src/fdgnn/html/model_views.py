@@ -1,6 +1,6 @@
 """Views of a fitted model for reports and plots: its encoders, features and dynamics.
 
-Dynamics are how the states of a reservoir converge: the paper's loop, followed step by step.
+Dynamics are how the states of a reservoir converge by the paper's loop.
 """
 
 from __future__ import annotations
@@ -9,11 +9,10 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from fdgnn.arrays import Array, Features, Floats, Ints
+from fdgnn.arrays import Array, Features, Floats
 from fdgnn.encoders import Encoder, GraphReservoir
 from fdgnn.estimators import GraphModel
 from fdgnn.explanations.substructures import parts_of
@@ -21,14 +20,12 @@ from fdgnn.graphs import GraphBatch
 from fdgnn.html import report_data as records
 from fdgnn.html.words import clean, clipped, count, few, plural, short, significant
 from fdgnn.linear import KernelReadout
-from fdgnn.reservoir import contractions, embed, first_drive
+from fdgnn.reservoir import contractions, embed
 from fdgnn.selection.search import FDGNNSearchCV
 from fdgnn.stability import necessary_condition, spectral_radius, sufficient_condition
 from fdgnn.targets import first_text
 from fdgnn.texts import listed
 
-_CURVES_PER_LAYER = 12
-_UNCERTIFIED_CURVES = 4
 _WORK = 2e7  # states that are iterated, at most: vertices times units of all layers
 
 
@@ -161,46 +158,8 @@ def reservoir_of(model: Any) -> tuple[GraphReservoir, str] | None:
     return next((pair for pair in found if isinstance(pair[0], GraphReservoir)), None)
 
 
-def graphs_for_curves(
-    certified: npt.NDArray[np.bool_], sizes: Ints, at_most: int = _CURVES_PER_LAYER
-) -> Ints:
-    """Choose a few graphs from small to large, with some uncertified ones if there are any."""
-    sure = certified.all(axis=0)
-    chosen: Ints = np.empty(0, dtype=np.int64)
-    few = min(at_most, _UNCERTIFIED_CURVES) if sure.any() else at_most
-    for among, n in ((~sure, few), (sure, at_most)):
-        ordered = np.flatnonzero(among)[np.argsort(sizes[among], kind="stable")]
-        places = np.linspace(0, len(ordered) - 1, min(n - len(chosen), len(ordered)))
-        chosen = np.concatenate([chosen, ordered[places.round().astype(np.int64)]])
-    return chosen
-
-
-def residual_curves(encoder: GraphReservoir, graphs: GraphBatch) -> list[list[Floats]]:
-    """Return the distances ``||X_t - X_(t-1)||_F`` of the paper's loop, for each graph and layer.
-
-    The loop of a layer starts from zero and ends as in the paper, below `tol` or after `max_iter`
-    steps. Its last states are the input of the next layer.
-    """
-    found = []
-    for g in range(len(graphs)):
-        graph, curves = graphs[[g]], []
-        A = graph.adjacency()
-        rows, row_of_vertex = first_drive(graph, encoder.reservoir_)
-        X = rows[row_of_vertex]
-        for i, layer in enumerate(encoder.reservoir_.layers):
-            drive = X if i == 0 else X @ layer.input_weights.T + layer.bias
-            X, residuals = np.zeros_like(drive), [np.inf]
-            while len(residuals) <= encoder.max_iter and residuals[-1] >= encoder.tol:
-                X_new = np.tanh(drive + (A @ X) @ layer.recurrent_weights.T)  # eq. 2
-                residuals.append(float(np.linalg.norm(X_new - X)))
-                X = X_new
-            curves.append(np.array(residuals[1:]))
-        found.append(curves)
-    return found
-
-
 def reservoir_dynamics(model: Any, graphs: GraphBatch) -> records.ReservoirDynamics | None:
-    """Follow all graphs that the first reservoir can take or, where that takes long, some of them.
+    """Iterate all graphs that the first reservoir can take or, where that takes long, some of them.
 
     None if there is no reservoir, or if it can encode none of the graphs.
     """
@@ -236,15 +195,6 @@ def reservoir_dynamics(model: Any, graphs: GraphBatch) -> records.ReservoirDynam
             mean_iterations=short(float(np.mean(ends.n_iter[i]))),
         )
         layers.append(row)
-    at_most = max(1, min(_CURVES_PER_LAYER, records.CURVES // n_layers))
-    shown = graphs_for_curves(certified, np.diff(part.vertex_offsets), at_most)
-    curves = []
-    for g, own in zip(shown, residual_curves(encoder, part[shown]), strict=True):
-        for i, curve in enumerate(own):
-            sure, residuals = bool(certified[i, g]), [short(r) for r in curve[: records.STEPS]]
-            curves.append(
-                records.Curve(layer=i + 1, graph=int(able[g]), certified=sure, residuals=residuals)
-            )
     return records.ReservoirDynamics(
         model=shown_in_words(model, encoder, name),
         degree=short(encoder.degree_),
@@ -252,5 +202,4 @@ def reservoir_dynamics(model: Any, graphs: GraphBatch) -> records.ReservoirDynam
         max_iter=max_iter,
         n_graphs=len(able),
         layers=layers,
-        curves=curves[: records.CURVES],
     )

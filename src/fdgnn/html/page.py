@@ -11,6 +11,7 @@ import functools
 import hashlib
 import json
 import re
+import shlex
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from fdgnn.datasets.home import cache_home, warn_not_cached
 from fdgnn.exceptions import FDGNNError
 from fdgnn.extras import require
 from fdgnn.files import write_aside
+from fdgnn.html import words
+from fdgnn.texts import listed
 
 _HERE = Path(__file__).parent
 _IMPORT = re.compile(r'^import [^;]*? from "\./([\w-]+\.js)";\n', re.MULTILINE)
@@ -57,27 +60,24 @@ def build_page(
     **values
         Whatever else the template asks for.
     """
+    check_jinja()
     scripts = {"early": _text("scripts/early.js"), "page": joined_script(f"{name}.js")}
     if library is not None:
         scripts["library"] = library
-    jinja2 = require("jinja2", "report", "Pages")
-    templates = jinja2.Environment(  # which escapes the values that are filled in
-        loader=jinja2.FileSystemLoader(_HERE / "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    html: str = templates.get_template(f"{name}.html.j2").render(
-        title=title,
-        summary=summary,
-        version=__version__,
-        policy=_content_policy(*scripts.values(), workers=worker is not None),
-        style=_markup(_text("templates/base.css") + _text(f"templates/{name}.css")),
-        data=_markup(data),
-        scripts={key: _markup(text) for key, text in scripts.items()},
-        worker=worker and _markup(joined_script(worker)),
-        **values,
+    html: str = (
+        _templates()
+        .get_template(f"{name}.html.j2")
+        .render(
+            title=title,
+            summary=summary,
+            version=__version__,
+            policy=_content_policy(*scripts.values(), workers=worker is not None),
+            style=_markup(_text("templates/base.css") + _text(f"templates/{name}.css")),
+            data=_markup(data),
+            scripts={key: _markup(text) for key, text in scripts.items()},
+            worker=worker and _markup(joined_script(worker)),
+            **values,
+        )
     )
     return html.encode("utf-8", errors="replace")  # paths may hold bytes that are not text
 
@@ -108,6 +108,41 @@ def _content_policy(*scripts: str, workers: bool) -> str:
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
         f"{'worker-src blob:; ' if workers else ''}base-uri 'none'; form-action 'none'"
     )
+
+
+@functools.cache
+def _templates() -> Any:
+    """Return the templates, which escape the values that are filled in."""
+    import jinja2
+
+    templates = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        extensions=["jinja2.ext.do"],
+    )
+    templates.filters |= {
+        "count": words.count,
+        "duration": words.duration,
+        "json": lambda content: _markup(embedded_json(content)),
+        "listed": listed,
+        "percent": words.percent,
+        "plain": words.plain,
+        "plural": words.plural,
+        "quoted": shlex.quote,
+        "sentence": words.sentence,
+        "setting_words": words.setting_words,
+        "significant": words.significant,
+        "with_unit": words.with_unit,
+    }
+    templates.globals |= {
+        "metric_title": words.metric_title,
+        "score": words.score,
+        "spread": words.spread,
+    }
+    return templates
 
 
 def _markup(text: str) -> Any:

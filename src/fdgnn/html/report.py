@@ -1,27 +1,24 @@
 """The HTML report on runs and models: one file that needs no network.
 
-`subjects` reads run directories and model files, `sections` turns them into figures with captions
-and tables, and `page` builds the file. No model runs here: what needs one is in the report data
-that `fdgnn.html.collect.report_data` computed.
+`subjects` reads run directories and model files, `figures` has the rows of their charts and tables,
+``templates/sections.html.j2`` shows these, and `page` builds the file. No model runs here: what
+needs one is in the report data that `fdgnn.html.collect.report_data` computed.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from msgspec import to_builtins
 
 from fdgnn.exceptions import StudyError
 from fdgnn.extras import require
 from fdgnn.files import check_writable
-from fdgnn.html.figures import Section
+from fdgnn.html import figures
 from fdgnn.html.page import build_page, embedded_json, vega_bundle, write_page
 from fdgnn.html.report_data import Drawing, ReportData
-from fdgnn.html.sections import data, errors, model, result, selection
 from fdgnn.html.subjects import Subject, model_subjects, named_apart, read_subject
 from fdgnn.html.words import count
 from fdgnn.records import encode
@@ -31,36 +28,6 @@ __all__ = ["Subject", "model_subjects", "read_subject", "write_report"]
 
 LARGEST = 6_000_000  # bytes of a page
 DRAWINGS = 3_000_000  # bytes of its drawn graphs, of all subjects together
-#: Sections beside the result: id, title, lead, and the function that gives the part of a subject.
-_SECTIONS = (
-    (
-        "selection",
-        "Model selection",
-        "How the base models and their settings were chosen.",
-        selection.part,
-    ),
-    ("data", "Data", "Statistics of the graphs, and a map of their features.", data.part),
-    (
-        "model",
-        "Explanations",
-        "Attributions of substructures and descriptors, and how the states of the reservoir "
-        "converge.",
-        model.part,
-    ),
-    (
-        "errors",
-        "Errors",
-        "Wrong predictions, and the attributions of their vertices.",
-        errors.part,
-    ),
-    (
-        "uncertainty",
-        "Uncertainty",
-        "Calibration, conformal prediction and the applicability domain.",
-        errors.uncertainty,
-    ),
-    ("recipe", "Reproduction", "Settings, versions, machine and command.", selection.recipe),
-)
 
 
 def check_report(output: str | os.PathLike[str]) -> None:
@@ -129,11 +96,6 @@ def write_report(
 
 def _page(subjects: Sequence[Subject], title: str | None) -> bytes:
     """Return the page; drawn graphs are left out, mistakes last, until it is small enough."""
-    sections = [result.section(subjects)]
-    for id_, heading, lead, part in _SECTIONS:
-        made = [replace(part(i, s), run=i, name=s.name) for i, s in enumerate(subjects)]
-        if parts := [one for one in made if not one.is_empty]:
-            sections.append(Section(id_, heading, lead, parts))
     names, models = list(dict.fromkeys(s.dataset for s in subjects)), {s.model for s in subjects}
     where = listed(names) if len(names) <= 3 else f"{len(names)} datasets"
     model = subjects[0].model if len(models) == 1 else ""
@@ -144,14 +106,21 @@ def _page(subjects: Sequence[Subject], title: str | None) -> bytes:
     what = f"From {subjects[0].origin}" if len(subjects) == 1 else listed(s.name for s in subjects)
     graphs = f"; {count(sum(n_graphs.values()))} graphs" if n_graphs else ""
     for budget in (DRAWINGS, DRAWINGS // 4, DRAWINGS // 32):
+        drawings = {
+            str(i): {
+                str(d.graph): to_builtins(d) for d in _drawings(s.data, budget // len(subjects))
+            }
+            for i, s in enumerate(subjects)
+            if s.data
+        }
         page = build_page(
             "report",
-            embedded_json(_content(subjects, sections, budget // len(subjects))),
+            embedded_json({"drawings": drawings}),
             title=title or f"{model or 'Models'} on {where}",
             summary=f"{what}{graphs}.",
             library=vega_bundle(),
-            sections=sections,
             subjects=subjects,
+            figures=figures,
         )
         if len(page) < LARGEST:
             return page
@@ -159,25 +128,6 @@ def _page(subjects: Sequence[Subject], title: str | None) -> bytes:
         f"{len(subjects)} runs and models make a page of more than {LARGEST // 1_000_000} MB; "
         "make several pages of fewer"
     )
-
-
-def _content(subjects: Sequence[Subject], sections: Sequence[Section], budget: int) -> Any:
-    """Return what the page's script draws from."""
-    figures = [figure for s in sections for figure in s.figures]
-    figures += [figure for s in sections for part in s.parts for figure in part.figures]
-    charts, tables, drawings = {}, {}, {}
-    for figure in figures:
-        for panel in figure.panels:
-            table = panel.spec["data"].get("name")  # or the chart has its rows
-            charts[panel.id] = {"spec": panel.spec, "uses": [table] if table else []}
-        for name, rows in figure.data.items():  # as columns, which have their names once
-            fields = list(dict.fromkeys(field for row in rows for field in row))
-            values = [[row.get(field) for field in fields] for row in rows]
-            tables[name] = {"fields": fields, "rows": values}
-    for i, s in enumerate(subjects):
-        if s.data:
-            drawings[str(i)] = {str(d.graph): to_builtins(d) for d in _drawings(s.data, budget)}
-    return {"charts": charts, "tables": tables, "drawings": drawings}
 
 
 def _drawings(own: ReportData, budget: int) -> Iterator[Drawing]:

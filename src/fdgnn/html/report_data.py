@@ -20,8 +20,6 @@ from fdgnn.records import Record, decode, encode, read_record
 MAPPED = 1000  # graphs on the map, at most
 MISTAKES = 12  # graphs listed as mistakes, at most
 ITERATED = 2000  # graphs whose convergence is measured, at most
-CURVES = 60  # convergence curves of all layers together, at most
-STEPS = 200  # iterations of a curve, at most
 BARS = 40  # bars of a histogram, about
 LABELS = 30  # vertex labels that are counted one by one, at most
 CLASSES = 50  # classes that are shown one by one, at most
@@ -95,13 +93,11 @@ class BaseModelRow(Record, frozen=True, kw_only=True):
 
 
 class SubstructureRow(Record, frozen=True, kw_only=True):
-    """A WL label that counts for or against a class, and a graph that has it."""
+    """A WL label that counts for a class, or moves a number, and a graph that has it."""
 
     target: str | None  # the class; None for a regression
     words: str
-    iteration: Count  # of WL
-    weight: Number  # what it adds to the score, averaged over all graphs
-    attribution: Number  # averaged over the graphs that have it
+    attribution: Number  # what it adds to the score, averaged over the graphs that have it
     n_graphs: Count  # graphs that have it
     graph: Count  # the example
     steps: list[Annotated[int, Meta(ge=-1)]]  # of each vertex from the label; -1: out of its sight
@@ -131,15 +127,6 @@ class LayerDynamics(Record, frozen=True, kw_only=True):
     mean_iterations: Number  # of the paper's loop
 
 
-class Curve(Record, frozen=True, kw_only=True):
-    """The convergence of one graph in one layer."""
-
-    layer: Numbered
-    graph: Count
-    certified: bool
-    residuals: Annotated[list[Number], Meta(max_length=STEPS)]  # ||X_t - X_(t-1)||_F, step by step
-
-
 class ReservoirDynamics(Record, frozen=True, kw_only=True):
     """The convergence of the states of a reservoir, by the paper's loop."""
 
@@ -149,7 +136,6 @@ class ReservoirDynamics(Record, frozen=True, kw_only=True):
     max_iter: Count
     n_graphs: Count  # graphs that were iterated: all, or a part of a large dataset
     layers: list[LayerDynamics]
-    curves: Annotated[list[Curve], Meta(max_length=CURVES)]
 
 
 class GraphRow(Record, frozen=True, kw_only=True):
@@ -247,7 +233,7 @@ class DomainSummary(Record, frozen=True, kw_only=True):
 class ReportData(Record, frozen=True, kw_only=True):
     """Report data of a model, one of its targets, and a set of graphs."""
 
-    format: Literal[4] = 4
+    format: Literal[5] = 5
     dataset: str
     target: str = ""  # of several
     task: Literal["classification", "regression"]
@@ -270,7 +256,8 @@ class ReportData(Record, frozen=True, kw_only=True):
     domain: DomainSummary | None  # where the graphs may be new to the model
     base_models: Annotated[list[BaseModelRow], Meta(max_length=BASE_MODELS)]
     dynamics: ReservoirDynamics | None  # None where no base model has a reservoir
-    # Over the graphs on the map; for each class those for it, and then those against it.
+    # Over the graphs on the map, the largest sums of attributions first; of a regression, those
+    # that raise the value, and then those that lower it.
     substructures: Annotated[list[SubstructureRow], Meta(max_length=SUBSTRUCTURES)]
     # By effect, the largest first.
     descriptors: Annotated[list[DescriptorRow], Meta(max_length=DESCRIPTORS)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from fdgnn.evaluation.record import MetricScores
 from fdgnn.texts import cut, listed
 
 LONGEST = 60  # letters of a name
@@ -45,6 +46,17 @@ def spread(metric: str, mean: float | None, std: float | None = None, digits: in
     else:
         shown, more = _decimal(metric, mean), "" if std is None else _decimal(metric, std, 2)
     return f"{shown}{SPACE}±{SPACE}{more}" if more else shown
+
+
+def with_unit(one: MetricScores) -> str:
+    """Write mean and standard deviation of scores, shares with their unit: 88.56 ± 4.18 %."""
+    unit = " %" if is_share(one.metric) and one.mean is not None else ""
+    return f"{spread(one.metric, one.mean, one.std)}{unit}"
+
+
+def metric_title(metric: str, words: str) -> str:
+    """Return the title of an axis or a column with scores."""
+    return f"{words}, %" if is_share(metric) else words
 
 
 def significant(value: float | None, digits: int = 3) -> str:
@@ -103,6 +115,42 @@ def few(values: Sequence[object], most: int = 5) -> str:
     """Some of the values in words: a, b, and how many more there are."""
     more = len(values) - most
     return listed([*values[:most], f"{more} more"] if more > 0 else values)
+
+
+def sentence(text: str) -> str:
+    """Return text with a capital letter at its start, and without a full stop."""
+    return f"{text[:1].upper()}{text[1:].removesuffix('.')}"
+
+
+_SETTINGS = {
+    "effective_spectral_radius": "ρ, effective spectral radius",
+    "input_scaling": "ω(1), input scaling",
+    "inter_layer_scaling": "ω, scaling between layers",
+    "n_layers": "L, layers",
+    "n_units": "H, units per layer",
+    "n_connections": "C, connections per unit",
+    "n_projections": "P, projections",
+    "n_estimators": "random initializations, averaged",
+    "n_initializations": "random initializations",
+    "alpha": "regularization strength (alpha)",
+    "tol": "ε, tolerance",
+    "max_iter": "ν, iterations at most",
+    "degree": "k, degree",
+    "random_state": "seed",
+    "n_outer": "outer folds",
+    "n_inner": "inner folds",
+    "max_layers": "L, layers at most",
+    "n_configurations": "configurations",
+    "n_searched": "graphs of the search",
+    "data_hash": "hash of the data",
+    "n_graphs": "graphs",
+}
+
+
+def setting_words(name: str, *, short: bool = False) -> str:
+    """Return a setting in words; if `short`, its symbol where it has one."""
+    words = _SETTINGS.get(name, name.replace("_", " "))
+    return words.split(",")[0] if short else words
 
 
 def plain(value: object) -> str:

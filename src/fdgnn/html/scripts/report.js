@@ -8,16 +8,8 @@ const page = JSON.parse(document.getElementById("page-data").textContent);
 
 themed(document.getElementById("theme"));
 
-const tables = new Map();
-
-function table(name) {
-  if (!tables.has(name)) {
-    const { fields, rows } = page.tables[name];
-    const objects = rows.map((row) => Object.fromEntries(fields.map((f, i) => [f, row[i]])));
-    tables.set(name, objects);
-  }
-  return tables.get(name);
-}
+// The rows that the charts of a figure draw.
+const rowsOf = (figure) => JSON.parse(figure.querySelector(".rows").textContent);
 
 // ---------------------------------------------------------------------- tooltips
 
@@ -85,8 +77,8 @@ async function viewFor(place) {
 }
 
 async function drawChart(place) {
-  const { spec, uses } = page.charts[place.dataset.chart];
-  spec.datasets = { ...spec.datasets, ...Object.fromEntries(uses.map((u) => [u, table(u)])) };
+  const spec = JSON.parse(place.querySelector("script").textContent);
+  spec.datasets = { rows: rowsOf(place.closest("figure")) };
   const viewClass = await viewFor(place);
   const { view } = await vegaEmbed(place, spec, { ...BARE, tooltip: showTip, viewClass });
   if (place.dataset.problem) throw new Error(place.dataset.problem);
@@ -98,7 +90,7 @@ async function drawChart(place) {
 function listen(place, view) {
   // Touch devices cannot hover: a tap shows the tooltip of a mark.
   view.addEventListener("click", (event, item) => showTip(view, event, item, item?.tooltip));
-  const map = place.closest("[data-map]");
+  const map = place.closest(".map");
   if (map) {
     view.addEventListener("click", (_, item) => {
       if (item?.datum?.graph !== undefined) maps.get(map).show(item.datum.graph);
@@ -223,13 +215,13 @@ const maps = new Map();
 
 function mapOf(figure) {
   const source = figure.dataset.source;
-  const rows = [...table(`graphs-${source}`)].sort((a, b) => a.graph - b.graph);
+  const rows = rowsOf(figure).sort((a, b) => a.graph - b.graph);
   const known = new Map(rows.map((row, i) => [row.graph, i]));
   const list = figure.querySelector("select");
   const picture = figure.querySelector(".picture");
   const facts = figure.querySelector(".facts");
   let view = null, now = 0;
-  const entries = rows.map((row) => [row.graph, `${row.words}${row.judged && row.answer === "wrong" ? ", wrong" : ""}`]);
+  const entries = rows.map((row) => [row.graph, `${row.words}${row.wrong ? ", wrong" : ""}`]);
   choosable(list, figure.querySelector(".before"), figure.querySelector(".after"), entries, show);
 
   function show(graph) {
@@ -241,7 +233,7 @@ function mapOf(figure) {
     const drawing = page.drawings[source]?.[graph];
     picture.replaceChildren();
     if (drawing) {
-      picture.append(drawGraph(drawing, `Graph ${graph}, ${row.size_}`));
+      picture.append(drawGraph(drawing, `Graph ${graph}, ${row.size}`));
       if (drawing.attributions) picture.append(details(drawing));
     } else {
       picture.append(element("p", { class: "absent" },
@@ -252,45 +244,34 @@ function mapOf(figure) {
   }
 
   function tellFacts(row) {
-    const smiles = page.drawings[source]?.[row.graph]?.smiles;
+    const smiles = page.drawings[source]?.[row.graph]?.smiles, answer = row.wrong ? "wrong" : "right";
     const told = [
       ["graph", row.id === String(row.graph) ? row.id : `${row.graph}, ${row.id}`],
       ["actual", row.actual],
       ["predicted", row.predicted],
-      ["answer", row.judged ? row.answer : "–"],
-      ["probability", row.probability_],
-      ["score", row.score_],
-      ["size", row.size_],
+      ["answer", row.judged ? answer : "–"],
+      ["probability", row.probability],
+      ["score", row.score],
+      ["size", row.size],
       ["held out in fold", row.fold ?? "–"],
       ["SMILES", smiles || "–"],
     ].filter(([, text]) => text !== "–");
     facts.replaceChildren(...told.flatMap(([name, text]) => {
-      const kind = name === "answer" ? { class: row.answer } : {};
+      const kind = name === "answer" ? { class: answer } : {};
       return [element("dt", {}, name), element("dd", kind, String(text))];
     }));
-  }
-
-  for (const choice of all("input[type=radio]", figure)) {
-    choice.addEventListener("change", () => colorBy(choice.value));
-  }
-
-  function colorBy(mode) {
-    for (const key of all("[data-mode]", figure)) key.hidden = key.dataset.mode !== mode;
-    view?.signal("by", mode).runAsync();
   }
 
   return {
     show,
     ready(drawn) {
       view = drawn;
-      const choice = figure.querySelector("input[type=radio]:checked");
-      view.signal("picked", rows[now].graph);
-      colorBy(choice ? choice.value : "class");
+      view.signal("picked", rows[now].graph).runAsync();
     },
   };
 }
 
-for (const figure of all("[data-map]")) {
+for (const figure of all(".map")) {
   maps.set(figure, mapOf(figure));
   maps.get(figure).show(Number(figure.dataset.first));
 }
