@@ -241,7 +241,7 @@ def test_attributions_are_the_explanation(ax):
     why = explain(model, GRAPHS[:1], target="house")[0].vertices
     np.testing.assert_allclose(ax.collections[-1].get_array(), why - why.mean(), atol=1e-12)
     assert ax.get_title().startswith("Score for class house")
-    assert ax.figure.axes[1].get_ylabel() == "attribution relative to the graph's mean"
+    assert ax.figure.axes[1].get_ylabel() == "Attribution of each vertex to the score"
     raw = Graph([[0, 1], [1, 2]])
     named = drawn(plot_attributions(model, raw, labels="xyz"))
     assert [t.get_text() for t in named.texts] == ["x", "y", "z"]
