@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -10,12 +9,10 @@ import sys
 import numpy as np
 import pytest
 
-import commands
 import fdgnn
 from fdgnn import installation, kernels
 from fdgnn.datasets import make_random_graphs
 from fdgnn.exceptions import KernelError
-from fdgnn.html.page import vega_bundle
 
 SCRIPT = """
 import sys
@@ -58,7 +55,7 @@ def test_an_engine_that_was_not_compiled_is_not_taken(monkeypatch):
     assert kernels.runnable_engines() == ("plain",)
 
 
-def test_an_engine_that_is_missing_is_told_by_compile(monkeypatch):
+def test_an_engine_that_is_missing_is_told_by_the_check_of_every_engine(monkeypatch):
     monkeypatch.setattr(kernels, "_wide_engines", lambda: ["avx2", "avx512"])
     monkeypatch.setattr(kernels, "_is_compiled", lambda name: name != "avx512")
     with pytest.raises(KernelError, match="'avx512', which this processor could run, is not"):
@@ -79,19 +76,19 @@ def test_numpys_integers_are_numbers_of_rounds():
 
 def test_the_best_engine_is_taken_and_an_unknown_one_is_told():
     assert kernels.runnable_engines()[0] == "plain"
-    best = run(None, "-m", "fdgnn", "compile")
-    assert best.stdout.startswith("the kernels were compiled")
-    assert "this processor uses the engine" in best.stdout
-    assert "trying kernels: " in best.stderr
-    asked = run("plain", "-m", "fdgnn", "compile", "--quiet")
-    assert asked.stderr == ""
-    assert "FDGNN_ENGINE asks for the engine 'plain'" in asked.stdout
-    told = run("best", "-m", "fdgnn", "compile")
+    best = run(None, "-m", "fdgnn", "--version").stdout.splitlines()[1]
+    assert best == (
+        f"kernels: engine {kernels.ENGINE!r} of {', '.join(kernels.runnable_engines())}; they work "
+        "on this machine"
+    )
+    asked = run("plain", "-m", "fdgnn", "--version")
+    assert "engine 'plain' of plain" in asked.stdout
+    told = run("best", "-m", "fdgnn", "--version")
     assert told.returncode == 1
     assert told.stderr.startswith("error: FDGNN_ENGINE is 'best'; this machine can run plain")
 
 
-def test_compile_tries_every_engine(monkeypatch):
+def test_the_check_tries_every_engine(monkeypatch):
     runs = fdgnn.compile_kernels()
     assert runs == kernels.runnable_engines()
     assert kernels.ENGINE in runs
@@ -103,20 +100,6 @@ def test_compile_tries_every_engine(monkeypatch):
     monkeypatch.setattr(kernels, "engine_module", lambda name: Wrong())
     with pytest.raises(KernelError, match="the engine 'plain' is wrong on this machine"):
         installation._try_engine("plain")
-
-
-def test_compile_makes_what_pages_need_if_their_extra_is_there(monkeypatch, tmp_path):
-    pytest.importorskip("vl_convert")
-    vega_bundle.cache_clear()
-    done = commands.fdgnn("compile", "--json", FDGNN_CACHE=str(tmp_path))
-    (kept,) = tmp_path.iterdir()
-    assert json.loads(done.stdout)["charts"] == str(kept)
-    monkeypatch.setitem(sys.modules, "vl_convert", None)
-    vega_bundle.cache_clear()
-    done = commands.fdgnn("compile", "--json", FDGNN_CACHE=str(tmp_path))
-    assert done.returncode == 0
-    assert json.loads(done.stdout)["charts"] is None
-    vega_bundle.cache_clear()
 
 
 def test_missing_kernels_are_told():

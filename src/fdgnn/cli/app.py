@@ -37,7 +37,7 @@ PANELS = {
     "Train and predict": ("fit", "predict", "explain", "serve"),
     "Evaluate": ("evaluate", "compare", "demo"),
     "Reports": ("report", "playground"),
-    "Data and models": ("datasets", "stability", "model", "compile"),
+    "Data and models": ("datasets", "stability", "model"),
 }
 _kept: list[Path] = []  # where the running command keeps what it has finished
 _running: dict[str, Any] = {}  # the options of the running command
@@ -264,7 +264,12 @@ def _expanded(function: Callable[..., None]) -> Callable[..., None]:
 
 def _show_version(wanted: bool) -> None:
     if wanted:
+        from fdgnn.installation import compile_kernels
+        from fdgnn.kernels import ENGINE
+
         typer.echo(f"fdgnn {__version__}")
+        runs = ", ".join(compile_kernels())
+        typer.echo(f"kernels: engine {ENGINE!r} of {runs}; they work on this machine")
         raise typer.Exit
 
 

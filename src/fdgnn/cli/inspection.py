@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import inspect
 import json
-import os
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fdgnn.cli.app import app, command, say, show
-from fdgnn.cli.options import AsJson, Data, FirstDataOptions, Like, Quiet, SomeTargets
+from fdgnn.cli.app import app, command, show
+from fdgnn.cli.options import AsJson, Data, FirstDataOptions, Like, SomeTargets
 from fdgnn.cli.output import read_all
 
 if TYPE_CHECKING:
@@ -371,34 +369,3 @@ def _parameters(info: ModelInfo) -> str:
         if name not in usual or usual[name].default != value
     }
     return ", ".join(f"{name}={value!r}" for name, value in changed.items())
-
-
-@command("fdgnn compile", "compile")
-def compile_command(quiet: Quiet = False, as_json: AsJson = False) -> None:
-    """Check that the kernels run on this machine.
-
-    Kernels are compiled when fdgnn is installed, never later. If the extra 'report' is installed,
-    the script that draws the charts of reports is built as well, and kept in the cache directory
-    (FDGNN_CACHE). This is useful when you build a container image.
-    """
-    from fdgnn.exceptions import MissingDependencyError
-    from fdgnn.html.page import cache_vega_bundle
-    from fdgnn.installation import compile_kernels
-    from fdgnn.kernels import ENGINE
-
-    runs = compile_kernels(verbose=not quiet)
-    charts = None  # if the extra is not installed, or nothing can be kept
-    with suppress(MissingDependencyError):
-        path = cache_vega_bundle()
-        charts = path and str(path)
-    if as_json:
-        facts = {"engine": ENGINE, "runs": list(runs), "charts": charts}
-        typer.echo(json.dumps(facts))
-        return
-    who = "FDGNN_ENGINE asks for" if os.environ.get("FDGNN_ENGINE") else "this processor uses"
-    typer.echo(
-        f"the kernels were compiled when fdgnn was installed, and work on this machine; {who} "
-        f"the engine '{ENGINE}', of {', '.join(runs)}"
-    )
-    if charts is not None:
-        say(f"script for the charts of reports: {charts}", quiet)

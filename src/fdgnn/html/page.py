@@ -207,13 +207,6 @@ def vega_bundle() -> str:
     return f"(() => {{\n{script}\n}})();"  # its names stay its own
 
 
-def cache_vega_bundle() -> Path | None:
-    """Compile the script unless it is cached; return its file, or None if caching fails."""
-    vega_bundle()
-    path, script = _cached_bundle()
-    return None if script is None else path
-
-
 def _vl_convert() -> Any:
     return require("vl_convert", "report", "Report pages")
 
