@@ -241,6 +241,14 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Whether features are CSR arrays.
     draws : bool
         Whether the encoder is random, so that several initializations differ.
+    uses_edge_labels : bool
+        Whether the encoder uses edge labels; otherwise files need not have them.
+    kernel_starts : tuple of int
+        The first feature of each group with a separate kernel in an RBF readout.
+    n_features_out : int or None
+        The number of features, if it is known before encoding.
+    n_counted : int or None
+        The number of columns of `counted`; None if no feature is a count.
     rules : mapping
         Valid values of each parameter.
     Facts : type of Record
@@ -257,6 +265,10 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     prefers_rbf: ClassVar[bool] = False
     sparse: ClassVar[bool] = False
     draws: bool = True
+    uses_edge_labels: bool = False
+    kernel_starts: tuple[int, ...] = (0,)
+    n_features_out: int | None = None
+    n_counted: int | None = None
     rules: ClassVar[Mapping[str, Rule]] = {}
     Facts: ClassVar[type[Record]] = Record
     encoder_parameters: ClassVar[tuple[str, ...]] = ()
@@ -300,7 +312,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def features_of(self, graphs: GraphBatch, n_jobs: int | None = None) -> Features:
         """Return the features of checked graphs; by default, sums of `vertex_features`."""
-        return self._summed(graphs).features
+        return self.attribute(graphs, n_jobs).features
 
     def encode(
         self, graphs: GraphBatch, depths: Sequence[int] | None = None, n_jobs: int | None = None
@@ -327,9 +339,6 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def attribute(self, graphs: GraphBatch, n_jobs: int | None = None) -> Attribution:
         """Encode checked graphs and keep the contribution of each vertex."""
-        return self._summed(graphs)
-
-    def _summed(self, graphs: GraphBatch) -> VertexParts:
         parts = np.asarray(self.vertex_features(graphs), dtype=np.float64)
         n_vertices = int(graphs.vertex_offsets[-1])
         if parts.ndim != 2 or len(parts) != n_vertices:
@@ -355,29 +364,9 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return the data that graphs of a kind lack for this encoder; None by default."""
         return None
 
-    @property
-    def uses_edge_labels(self) -> bool:
-        """Whether the encoder uses edge labels; otherwise files need not have them."""
-        return False
-
     def unknown_labels(self, graphs: GraphBatch) -> dict[int, str]:
         """Return the positions of graphs with ignored unknown labels, with descriptions."""
         return self._new_labels(graphs) if self._ignores_unknown else {}
-
-    @property
-    def kernel_starts(self) -> tuple[int, ...]:
-        """The first feature of each group with a separate kernel in an RBF readout."""
-        return (0,)
-
-    @property
-    def n_features_out(self) -> int | None:
-        """The number of features, if it is known before encoding."""
-        return None
-
-    @property
-    def n_counted(self) -> int | None:
-        """The number of columns of `counted`; None if no feature is a count."""
-        return None
 
     def counted(self, graphs: GraphBatch, X: Features) -> sp.csr_array:
         """Return counts from features (n, P), with a column for each kind of substructure.

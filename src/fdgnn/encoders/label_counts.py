@@ -241,7 +241,7 @@ class LabelCounts(Encoder):
         return np.array([f"bucket{i}" for i in range(self.n_features_out or 0)], dtype=object)
 
     @property
-    def n_features_out(self) -> int | None:
+    def n_features_out(self) -> int | None:  # type: ignore[override]
         """The number of buckets."""
         n_features: int | None = self.n_features
         return n_features

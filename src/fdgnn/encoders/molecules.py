@@ -24,6 +24,7 @@ _UNIT = 2.0**-6  # of features, so that files of models that keep those of all m
 
 
 @register_encoder
+@dataclass(eq=False, repr=False)
 class MoleculeDescriptors(Encoder):
     """Descriptors of whole molecules, computed by RDKit, on the scale of a normal distribution.
 
@@ -44,14 +45,13 @@ class MoleculeDescriptors(Encoder):
         Values of the training molecules, ascending.
     """
 
+    descriptors: DescriptorSet = "fast"
+
     kind = "descriptors"
     draws = False
     prefers_rbf = True
     has_own_kernel = True
     rules: ClassVar[Mapping[str, Rule]] = {"descriptors": OneOf(DESCRIPTOR_SETS)}
-
-    def __init__(self, descriptors: DescriptorSet = "fast") -> None:
-        self.descriptors: DescriptorSet = descriptors
 
     def _draw(self, graphs: GraphBatch, seed: np.random.SeedSequence) -> None:
         values = self._values(graphs)
@@ -81,7 +81,7 @@ class MoleculeDescriptors(Encoder):
         return DescriptorParts(graphs, self.features_of(graphs), descriptor_names(self.descriptors))
 
     @property
-    def n_features_out(self) -> int:
+    def n_features_out(self) -> int:  # type: ignore[override]
         """The number of descriptors."""
         return len(descriptor_names(self.descriptors))
 

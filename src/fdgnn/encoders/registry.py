@@ -64,10 +64,8 @@ def as_encoder(given: Any) -> Encoder:
         return encoder_class(given)()
     if isinstance(given, Encoder):
         return clone(given)  # type: ignore[no-any-return]
-    transforms = callable(getattr(given, "fit", None)) and callable(
-        getattr(given, "transform", None)
-    )
-    if isinstance(given, type) or not transforms:
+    methods = [getattr(given, name, None) for name in ("fit", "transform")]
+    if isinstance(given, type) or not all(map(callable, methods)):
         names = ", ".join(map(repr, _ENCODERS))
         raise ValueError(
             f"encoder={given!r}: expected one of {names}, an Encoder, or a transformer with fit "
@@ -130,20 +128,13 @@ def _record(encoder: Encoder, facts: dict[str, Any]) -> EncoderRecord:
 def plain_parameters(estimator: Any) -> dict[str, Any]:
     """Convert parameters to JSON values; a `random_state` that is not an integer is left out."""
     parameters = {
-        name: _plain(value)
+        name: value.item() if isinstance(value, np.generic) else value
         for name, value in estimator.get_params(deep=False).items()
         if name not in _MACHINE
     }
     if not isinstance(parameters.get("random_state"), Integral):
         parameters.pop("random_state", None)
     return parameters
-
-
-def _plain(value: Any) -> Any:
-    """Convert a NumPy number to Python's own."""
-    if isinstance(value, np.floating):
-        return float(value)
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _own_parameters(encoder: Encoder) -> dict[str, Value]:
@@ -197,7 +188,7 @@ def restore_encoder(
 
 def with_parameters(kind: Any, parameters: Mapping[str, Any], check: Callable[[Any], None]) -> Any:
     """Make an instance, and check it; parameters that a file does not have get their default."""
-    if unknown := set(parameters) - _names(kind):
+    if unknown := parameters.keys() - _names(kind):
         refuse(f"a {kind.__name__} has no parameter {min(unknown)[:40]!r} in a file")
     state = parameters.get("random_state")
     if not (state is None or (type(state) is int and state >= 0)):
@@ -212,7 +203,7 @@ def with_parameters(kind: Any, parameters: Mapping[str, Any], check: Callable[[A
 
 @cache
 def _names(kind: Any) -> frozenset[str]:
-    """Return names of the parameters that a file may give."""
+    """Return names of the parameters that a file may have."""
     return frozenset(inspect.signature(kind).parameters) - set(_MACHINE)
 
 

@@ -286,7 +286,7 @@ class GraphReservoir(ReservoirConfig, Encoder):
         return unknown_labels_in_words(graphs, self.reservoir_.vocabulary)
 
     @property
-    def n_features_out(self) -> int:
+    def n_features_out(self) -> int:  # type: ignore[override]
         """The number of features: H, or H for each layer."""
         return int(self.n_units) * len(self.feature_layers)
 

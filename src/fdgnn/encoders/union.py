@@ -154,20 +154,13 @@ class EncoderUnion(Encoder):
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters of the union or of its encoders."""
-        own = super().get_params(deep=False)
-        super().set_params(**{name: params.pop(name) for name in own if name in params})
-        named = dict(self.named_encoders)
-        for key, value in sorted(params.items(), key=lambda item: "__" in item[0]):
-            name, _, inner = key.partition("__")
-            if name not in named:
-                known = ", ".join(map(repr, named))
-                raise ValueError(f"an EncoderUnion of {known} has no parameter {key!r}")
-            if inner:
-                named[name].set_params(**{inner: value})
-            else:
-                named[name] = value
+        own = {name: params.pop(name) for name in super().get_params(False) if name in params}
+        super().set_params(**own)
         if params:
-            self.encoders = list(named.items())
+            named = dict(self.named_encoders)
+            replaced = {name: params.pop(name) for name in named if name in params}
+            self.encoders = list((named | replaced).items())
+            super().set_params(**params)
         return self
 
     def check_parameters(self) -> None:
@@ -254,7 +247,7 @@ class EncoderUnion(Encoder):
         return UnionParts(self.blocks_, tuple(found))
 
     @property
-    def uses_edge_labels(self) -> bool:
+    def uses_edge_labels(self) -> bool:  # type: ignore[override]
         """Whether one of the encoders uses labels of edges."""
         return any(encoder.uses_edge_labels for encoder in self._encoders)
 
@@ -277,7 +270,7 @@ class EncoderUnion(Encoder):
         return {g: found[g] for g in sorted(found) if g not in refused}
 
     @property
-    def kernel_starts(self) -> tuple[int, ...]:
+    def kernel_starts(self) -> tuple[int, ...]:  # type: ignore[override]
         """The first column of each kernel: of blocks that share one, then of those that do not."""
         width = sum(
             block.n_features or 0 for block in self.blocks_ if not block.encoder.has_own_kernel
@@ -285,13 +278,13 @@ class EncoderUnion(Encoder):
         return (0,) if width in (0, self.n_features_out) else (0, width)
 
     @property
-    def n_features_out(self) -> int | None:
+    def n_features_out(self) -> int | None:  # type: ignore[override]
         """The number of features of all blocks, if it is known before encoding."""
         widths = [block.n_features for block in getattr(self, "blocks_", ())]
         return None if not widths or None in widths else sum(width or 0 for width in widths)
 
     @property
-    def n_counted(self) -> int | None:
+    def n_counted(self) -> int | None:  # type: ignore[override]
         """The number of columns of all blocks with counts."""
         known = [block.encoder.n_counted for block in getattr(self, "blocks_", ())]
         return sum(n for n in known if n is not None) or None
@@ -370,9 +363,7 @@ class UnionParts:
             found |= of_graphs(part, own, of)
         return found
 
-    def split(
-        self, directions: Features, of_graph: Ints
-    ) -> Iterator[tuple[Attribution, Features, Ints]]:
+    def split(self, directions: Features, of_graph: Ints) -> Iterator[tuple[Any, Features, Ints]]:
         """Yield each encoder with the directions of its own features."""
         start = 0
         for block, part in zip(self.blocks, self.parts, strict=True):

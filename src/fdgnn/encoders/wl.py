@@ -505,7 +505,7 @@ class WLCounts(LabelCounts):
         return WLParts(graphs, X, columns, colors, rows)
 
     @property
-    def n_features_out(self) -> int | None:
+    def n_features_out(self) -> int | None:  # type: ignore[override]
         """The number of columns."""
         if self.n_features is not None:
             return super().n_features_out
@@ -513,7 +513,7 @@ class WLCounts(LabelCounts):
         return None if columns is None else len(columns)
 
     @property
-    def n_counted(self) -> int | None:
+    def n_counted(self) -> int | None:  # type: ignore[override]
         """The number of features; without hashing one more, for features without a column."""
         n = self.n_features_out
         return n if self.n_features is not None or n is None else n + 1
@@ -585,7 +585,7 @@ class WLCounts(LabelCounts):
     # ------------------------------------------------------------------ for users
 
     @property
-    def uses_edge_labels(self) -> bool:
+    def uses_edge_labels(self) -> bool:  # type: ignore[override]
         """Whether WL labels include labels of edges."""
         return self.arcs_.labeled if hasattr(self, "arcs_") else self.edge_labels
 

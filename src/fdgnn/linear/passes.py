@@ -151,69 +151,33 @@ def pass_solver(
 # ---------------------------------------------------------------------- sparse features
 
 
-@dataclass(frozen=True)
-class _Columns:
-    """The columns that occur, the most common ones first, as these lie together in the cache."""
-
-    used: Ints
-    places: npt.NDArray[np.int32]  # (P,) their numbers, -1 of others
-
-    @classmethod
-    def of(cls, X: Chunks) -> _Columns:
-        squares = X.column_sums[1]
-        used = np.flatnonzero(squares)
-        used = used[np.argsort(-squares[used], kind="stable")]
-        places = np.full(len(squares), -1, dtype=np.int32)
-        places[used] = np.arange(len(used), dtype=np.int32)
-        return cls(used, places)
-
-    def add_transposed(self, sums: Sums, X: SparseRows, U: Floats) -> None:
-        """Add ``X^T U``."""
-        sums[0][:] += X.matrix(len(self.used), self.places).T @ U
-
-
-@dataclass(frozen=True)
-class _NormalProducts:
-    """``X^T (w o (X d))`` for a column d of D and a column w of weights each."""
-
-    places: npt.NDArray[np.int32]
-    D: Floats  # (n_used, c)
-
-    def __call__(self, sums: Sums, X: SparseRows, weights: Floats) -> None:
-        from fdgnn.kernels import add_normal_products
-
-        each, w = np.arange(weights.shape[1], dtype=np.int32), np.ascontiguousarray(weights)
-        add_normal_products(*X, self.places, w, each, self.D, sums[0])
-
-
-@dataclass(frozen=True)
-class _Outputs:
-    """Outputs (m, a) of the samples that each of some regressions leaves out."""
-
-    places: npt.NDArray[np.int32]
-    coef: Floats  # (c, a, n_used)
-    intercept: Floats  # (c, a)
-
-    def __call__(self, X: SparseRows, test: Array) -> list[Floats]:
-        rows = X.matrix(self.coef.shape[2], self.places)
-        each = zip(test.T, self.coef, self.intercept, strict=True)
-        return [rows[np.flatnonzero(own)] @ c.T + b for own, c, b in each]
-
-
 class SparseSolver(_PassSolver):
-    """Sparse features: Krylov spaces of the columns."""
+    """Sparse features: Krylov spaces of the columns.
+
+    Functions that go over chunks are closures without `self`, because workers get copies of them.
+    """
 
     @cached_property
-    def _columns(self) -> _Columns:
-        return _Columns.of(self.X)
+    def _used(self) -> Ints:
+        """The columns that occur, the most common ones first: these lie together in the cache."""
+        squares = self.X.column_sums[1]
+        used = np.flatnonzero(squares)
+        return used[np.argsort(-squares[used], kind="stable")]
+
+    @cached_property
+    def _places(self) -> npt.NDArray[np.int32]:
+        """The number (P,) of each column among those that occur; -1 of others."""
+        places = np.full(self.X.shape[1], -1, dtype=np.int32)
+        places[self._used] = np.arange(len(self._used), dtype=np.int32)
+        return places
 
     def predict(self, alphas: Floats) -> Floats:
         """Return out-of-fold predictions (n_rows, a, n, q), NaN for samples without a fold."""
         found = np.full((len(self.folds), len(alphas), *self.Y.shape), np.nan)
         left_out = [each for each in regressions_of(self.Y, self.folds) if each.row >= 0]
         for some, coef, intercept in self._solved(left_out, np.tile(alphas, (len(left_out), 1))):
-            step = _Outputs(self._columns.places, coef, intercept)
-            parts = self.X.gather(step, np.stack([each.test for each in some], axis=1))
+            outputs_of = _left_out_outputs(self._places, coef, intercept)
+            parts = self.X.gather(outputs_of, np.stack([each.test for each in some], axis=1))
             for each, outputs in zip(some, zip(*parts, strict=True), strict=True):
                 found[each.row, :, each.test, each.output] = np.concatenate(outputs)
         return found
@@ -224,13 +188,13 @@ class SparseSolver(_PassSolver):
         whole = regressions_of(self.Y, self.folds[:0])
         for some, own, intercept in self._solved(whole, alphas[:, None]):
             outputs = [each.output for each in some]
-            coef[np.ix_(outputs, self._columns.used)] = own[:, 0]
+            coef[np.ix_(outputs, self._used)] = own[:, 0]
             level[outputs] = intercept[:, 0]
         return coef, level
 
     def _solved(self, regressions: Sequence[Regression], alphas: Floats) -> Any:
         """Yield some regressions, their coefficients (c, a, n_used) and intercepts (c, a)."""
-        vector = 8 * max(len(self._columns.used), 1)
+        vector = 8 * max(len(self._used), 1)
         most = (self.X.n_bytes or _BYTES) // (vector * (_VECTORS + 2 * alphas.shape[1]))
         size = max(int(most), 1)
         for start in range(0, len(regressions), size):
@@ -241,15 +205,19 @@ class SparseSolver(_PassSolver):
     def _solve(self, regressions: Sequence[Regression], alphas: Floats) -> tuple[Floats, Floats]:
         roots, targets = problems_of(regressions, self.Y, self.weights)
         total, level, centered = centered_targets(roots, targets)
-        w, places, n_used = (roots**2).T, self._columns.places, len(self._columns.used)
-        both = np.hstack([w, (roots * centered).T])
-        (sums,) = self.X.total(self._columns.add_transposed, [(n_used, both.shape[1])], both)
+        w, places, n_used = (roots**2).T, self._places, len(self._used)
         safe = np.where(total > 0, total, 1.0)
+
+        def add_transposed(sums: Sums, X: SparseRows, U: Floats) -> None:
+            sums[0][:] += X.matrix(n_used, places).T @ U
+
+        both = np.hstack([w, (roots * centered).T])
+        (sums,) = self.X.total(add_transposed, [(n_used, both.shape[1])], both)
         mean, start = sums[:, : len(w.T)] / safe, np.ascontiguousarray(sums[:, len(w.T) :].T)
 
         def apply(Q: Floats) -> Floats:
             D = np.ascontiguousarray(Q.T)
-            (found,) = self.X.total(_NormalProducts(places, D), [D.shape], w)
+            (found,) = self.X.total(_add_normal(places, D), [D.shape], w)
             found -= mean * (safe * np.einsum("nc,nc->c", mean, D))
             return np.ascontiguousarray(found.T)
 
@@ -282,43 +250,35 @@ class SparseSolver(_PassSolver):
         return found.transpose(1, 0, 2)
 
 
+def _add_normal(places: npt.NDArray[np.int32], D: Floats) -> Callable[..., None]:
+    """Return a function that adds ``X^T (w o (X d))`` for columns d of D and w of weights."""
+
+    def add(sums: Sums, X: SparseRows, weights: Floats) -> None:
+        from fdgnn.kernels import add_normal_products
+
+        each, w = np.arange(weights.shape[1], dtype=np.int32), np.ascontiguousarray(weights)
+        add_normal_products(*X, places, w, each, D, sums[0])
+
+    return add
+
+
+def _left_out_outputs(
+    places: npt.NDArray[np.int32], coef: Floats, intercept: Floats
+) -> Callable[..., list[Floats]]:
+    """Return a function that returns outputs (m, a) of the samples that each regression leaves out.
+
+    Coefficients are (c, a, n_used), intercepts (c, a).
+    """
+
+    def outputs(X: SparseRows, test: Array) -> list[Floats]:
+        rows = X.matrix(coef.shape[2], places)
+        each = zip(test.T, coef, intercept, strict=True)
+        return [rows[np.flatnonzero(own)] @ c.T + b for own, c, b in each]
+
+    return outputs
+
+
 # ---------------------------------------------------------------------- dense features
-
-
-@dataclass(frozen=True)
-class _AddMoments:
-    """Moments of the samples of each fold, for groups of outputs that weigh samples alike."""
-
-    groups: Sequence[Ints]  # the outputs of each
-    folds: Ints
-
-    def shapes(self, P: int) -> list[tuple[int, ...]]:
-        """Return the shapes of all sums."""
-        widths = [len(columns) for columns in self.groups for _ in self.folds]
-        return [shape for q in widths for shape in ((1,), (P,), (q,), (P, P), (P, q))]
-
-    def __call__(self, sums: Sums, X: Floats, fold: Ints, Y: Floats, weights: Floats) -> None:
-        each = iter(sums)
-        for columns, own in zip(self.groups, weights.T, strict=True):
-            for f in self.folds:
-                rows = np.flatnonzero((fold == f) & (own > 0))
-                for part in Moments.of(X[rows], Y[np.ix_(rows, columns)], own[rows]):
-                    next(each)[...] += part
-
-
-@dataclass(frozen=True)
-class _DenseOutputs:
-    """Outputs (a, n, q) of each sample, by the regressions without its fold."""
-
-    readouts: dict[int, tuple[Floats, Floats]]  # of each fold: (a, P, q) and (a, 1, q)
-
-    def __call__(self, X: Floats, fold: Ints) -> Floats:
-        a, _, q = next(iter(self.readouts.values()))[1].shape
-        found = np.full((a, len(X), q), np.nan)
-        for f, (coef, intercept) in self.readouts.items():
-            rows = np.flatnonzero(fold == f)
-            found[:, rows] = X[rows] @ coef + intercept
-        return found
 
 
 class DenseSolver(_PassSolver):
@@ -329,13 +289,23 @@ class DenseSolver(_PassSolver):
         """The moments of each fold, for groups of outputs that weigh samples alike."""
         groups = target_groups(self.Y, self.weights)
         fold = self.folds[0] if len(self.folds) else np.full(len(self.Y), TRAIN)
-        names = np.unique(fold[trained_on(fold)])
-        step = _AddMoments([group.columns for group in groups], names)
+        names, P = np.unique(fold[trained_on(fold)]), self.X.shape[1]
+        columns = [group.columns for group in groups]
+        widths = [len(own) for own in columns for _ in names]
+        shapes = [shape for q in widths for shape in ((1,), (P,), (q,), (P, P), (P, q))]
+
+        def add(sums: Sums, X: Floats, fold: Ints, Y: Floats, weights: Floats) -> None:
+            each = iter(sums)
+            for own, w in zip(columns, weights.T, strict=True):
+                for f in names:
+                    rows = np.flatnonzero((fold == f) & (w > 0))
+                    for part in Moments.of(X[rows], Y[np.ix_(rows, own)], w[rows]):
+                        next(each)[...] += part
+
         own = [g.known * (1.0 if g.weights is None else g.weights) for g in groups]
-        rows = fold, np.nan_to_num(self.Y), np.stack(own, axis=1)
-        sums = self.X.total(step, step.shapes(self.X.shape[1]), *rows)
+        sums = self.X.total(add, shapes, fold, np.nan_to_num(self.Y), np.stack(own, axis=1))
         parts = iter([Moments(float(s[0][0]), *s[1:]) for s in zip(*[iter(sums)] * 5, strict=True)])
-        return [(group.columns, {f: next(parts) for f in names.tolist()}) for group in groups]
+        return [(group, {f: next(parts) for f in names.tolist()}) for group in columns]
 
     def predict(self, alphas: Floats) -> Floats:
         """Return out-of-fold predictions (n_rows, a, n, q), NaN for samples without a fold."""
@@ -346,7 +316,16 @@ class DenseSolver(_PassSolver):
             solved = [self._solve(np.full(self.Y.shape[1], alpha), f) for alpha in alphas]
             coef, intercept = (np.stack(each) for each in zip(*solved, strict=True))
             readouts[f] = coef.transpose(0, 2, 1), intercept[:, None]
-        found = np.concatenate(self.X.gather(_DenseOutputs(readouts), self.folds[0]), axis=1)
+        shape = len(alphas), self.Y.shape[1]
+
+        def outputs(X: Floats, fold: Ints) -> Floats:
+            found = np.full((shape[0], len(X), shape[1]), np.nan)
+            for f, (coef, intercept) in readouts.items():
+                rows = np.flatnonzero(fold == f)
+                found[:, rows] = X[rows] @ coef + intercept
+            return found
+
+        found = np.concatenate(self.X.gather(outputs, self.folds[0]), axis=1)
         found[:, np.isnan(self.Y)] = np.nan
         return found[None]
 

@@ -138,9 +138,8 @@ class KernelReadout:
 
     @cached_property
     def _kernels(self) -> list[_Gaussian]:
-        groups = column_groups(self.starts, self.examples.shape[1])
-        pairs = zip(groups, self.sharpness.tolist(), strict=True)
-        return [_Gaussian(own, part_of(self.examples, own), c) for own, c in pairs]
+        parts = column_groups(self.examples, self.starts)
+        return [_Gaussian(*each) for each in zip(parts, self.sharpness.tolist(), strict=True)]
 
     def outputs(self, X: Features) -> Floats:
         """Return the outputs (m, q) for features (m, P)."""
@@ -148,8 +147,8 @@ class KernelReadout:
 
     def similarities(self, X: Features) -> Floats:
         """Return the kernel k(x, x_j) of features (m, P) with the examples, (m, n)."""
-        each = [kernel.closeness(part_of(X, kernel.columns)) for kernel in self._kernels]
-        return _mean(each, self.shares)
+        pairs = zip(self._kernels, column_groups(X, self.starts), strict=True)
+        return _mean([kernel.closeness(own) for kernel, own in pairs], self.shares)
 
     def training_panels(self) -> Iterator[tuple[slice, Floats]]:
         """Return panels of the kernel: rows of the examples, and their kernels with all."""
@@ -176,8 +175,10 @@ class KernelReadout:
         """
         weights = signs @ self.dual.T  # (m, n)
         each: list[Any] = [
-            kernel.directions(part_of(X, kernel.columns), share * weights)
-            for kernel, share in zip(self._kernels, self.shares, strict=True)
+            kernel.directions(own, share * weights)
+            for kernel, share, own in zip(
+                self._kernels, self.shares, column_groups(X, self.starts), strict=True
+            )
         ]
         if len(each) == 1:
             return each[0]  # type: ignore[no-any-return]
@@ -188,7 +189,6 @@ class KernelReadout:
 class _Gaussian:
     """The kernel of a group of columns with the examples."""
 
-    columns: slice
     examples: sp.csr_array  # (n, width)
     sharpness: float
 
@@ -236,15 +236,11 @@ class _Gaussian:
         return _squares(X)[:, None], products_with(X, self._by_column), self.squares
 
 
-def column_groups(starts: Sequence[int], n_columns: int) -> list[slice]:
-    """Return the columns of each group, of which the first ones are given."""
-    return [slice(a, b) for a, b in pairwise([*starts, n_columns])]
-
-
-def part_of(X: Any, columns: slice) -> Any:
-    """Return some columns, without a copy if these are all of them."""
-    whole = columns.start == 0 and columns.stop == X.shape[1]
-    return X if whole else X[:, columns]
+def column_groups(X: Any, starts: Sequence[int]) -> list[Any]:
+    """Cut the columns into groups, of which the first ones are given."""
+    if len(starts) == 1:  # without a copy
+        return [X]
+    return [X[:, a:b] for a, b in pairwise([*starts, X.shape[1]])]
 
 
 def _mean(each: list[Floats], shares: Sequence[float]) -> Floats:
@@ -293,21 +289,15 @@ def kernel_panels(
 
     With `whole`, they are the kernels with all rows.
     """
-    groups = column_groups(starts, X.shape[1])
-    of_each = [
-        _panels_of(part_of(X, columns), c, whole)
-        for columns, c in zip(groups, sharpness.tolist(), strict=True)
-    ]
-    for panels in zip(*of_each, strict=True):
-        yield panels[0][0], _mean([panel for _, panel in panels], shares)
-
-
-def _panels_of(X: Features, sharpness: float, whole: bool) -> Iterator[tuple[slice, Floats]]:
-    squares = _squares(X)
-    for rows, panel in product_panels(X, whole):
-        panel *= -2.0
-        panel += squares[: panel.shape[1]]
-        panel += squares[rows, None]
-        np.maximum(panel, 0.0, out=panel)
-        panel *= -sharpness
-        yield rows, np.exp(panel, out=panel)
+    groups = column_groups(X, starts)
+    squares = [_squares(own) for own in groups]
+    for panels in zip(*(product_panels(own, whole) for own in groups), strict=True):
+        each = []
+        for (rows, panel), lengths, c in zip(panels, squares, sharpness.tolist(), strict=True):
+            panel *= -2.0
+            panel += lengths[: panel.shape[1]]
+            panel += lengths[rows, None]
+            np.maximum(panel, 0.0, out=panel)
+            panel *= -c
+            each.append(np.exp(panel, out=panel))
+        yield panels[0][0], _mean(each, shares)

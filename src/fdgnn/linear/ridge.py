@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,7 +28,6 @@ from fdgnn.linear.readouts import (
     LinearReadout,
     column_groups,
     kernel_panels,
-    part_of,
 )
 from fdgnn.parameters import Number, NumberOr, OneOf, Rule, check_parameters
 from fdgnn.threads import one_blas_thread
@@ -80,6 +79,11 @@ class RidgePath:
             return self._fit(each)
 
 
+_ProductFunctions: TypeAlias = tuple[
+    Callable[[bool], Products], Callable[[], Floats], Callable[[Floats, Floats], Any]
+]
+
+
 class _RidgeRegression(BaseEstimator):  # type: ignore[misc]
     """Base class of both kinds of ridge regression: alpha, or the grid to choose it from."""
 
@@ -101,6 +105,90 @@ class _RidgeRegression(BaseEstimator):  # type: ignore[misc]
             return CLASS_ALPHAS[2 if n_graphs > FEW_SAMPLES else 0 :]
         few = n_graphs <= _SOME_SAMPLES
         return tuple(alpha for alpha in NUMBER_ALPHAS if few or alpha >= _LEAST_ALPHA)
+
+    def solve(
+        self,
+        X: Any,
+        Y: Floats,
+        alphas: Sequence[float] | Floats,
+        folds: Ints,
+        weights: Floats | None = None,
+        starts: Sequence[int] = (0,),
+        score: Score | None = None,
+    ) -> RidgePath:
+        """Fit all folds and regularization strengths.
+
+        By default, by the products of all pairs of samples. Few samples are solved exactly, and so
+        is what Krylov spaces do not solve, if there is memory for two matrices; else a
+        `ConvergenceWarning` says so. `Ridge` solves dense features by their Gram matrix, and
+        features in chunks by passes over them.
+
+        Parameters
+        ----------
+        X : (n, P) array or CSR array; for `Ridge` also Chunks
+        Y : (n, q)
+            NaN where a target is missing.
+        alphas : (n_alphas,)
+        folds : (n_rows, n) int
+            Each row is a cross-validation; -1 marks samples outside of its training set, which are
+            predicted by the regression on all its folds. There may be no rows.
+        weights : (n,) or (n, q), optional
+            Above zero.
+        starts : sequence of int
+            The first column of each group of features with a separate kernel; `Ridge` has none.
+        score : callable, optional
+            A function that returns the scores (m, n_targets) of predictions (m, n, q) in some rows
+            of folds (m,). With it, alphas below a tenth of the best one are not tried on more than
+            a thousand samples; their predictions are NaN. `Ridge` uses it for sparse features.
+
+        Returns
+        -------
+        RidgePath
+            Its readouts are `LinearReadout` or `KernelReadout`.
+        """
+        each, folds, n = np.asarray(alphas, dtype=np.float64), np.asarray(folds), len(Y)
+        unit = self._unit(X)
+        operator, matrix, readout = self._products(X, starts)
+        n_regressions = sum(len(np.unique(fold)) for fold in folds) + 1
+        if n <= FEW_SAMPLES and n_regressions * n**3 <= _FACTORS * FEW_SAMPLES**3:
+            K = matrix()
+            with one_blas_thread():
+                found = held_out_exactly(K, Y, each * unit, folds, weights)
+            return RidgePath(found, each, unit, lambda a: readout(*fit_exactly(K, Y, a, weights)))
+        solver = KrylovSolver(operator, Y, weights)
+
+        def exactly(unsolved: Floats) -> bool:
+            """Return whether there is memory for two matrices in double precision; else warn."""
+            enough = fits_in_memory(2 * n)
+            if not enough:
+                warn_unsolved(unsolved)
+            return enough
+
+        def fit(a: Floats) -> Any:
+            dual, intercept, solved = solver.fit(a)
+            if not solved.all() and exactly(a[~solved]):
+                dual, intercept = fit_exactly(matrix(), Y, a, weights)
+            return readout(dual, intercept)
+
+        with one_blas_thread():
+            found, left = solver.predict(each * unit, folds, score)
+            if len(left) and exactly((each * unit)[left]):
+                exact = held_out_exactly(matrix(), Y, (each * unit)[left], folds, weights)
+                found[:, left] = np.where(np.isnan(found[:, left]), np.nan, exact)
+        return RidgePath(found, each, unit, fit)
+
+    def _unit(self, X: Any) -> float:
+        """Return the unit of alpha."""
+        return 1.0
+
+    def _products(self, X: Any, starts: Sequence[int]) -> _ProductFunctions:
+        """Return functions for the products of all pairs of samples.
+
+        The first returns the products as an operator, in single or double precision; the second
+        the products (n, n); the third the readout with coefficients (n, q) of the samples, and
+        intercepts (q,).
+        """
+        raise NotImplementedError
 
 
 class Ridge(_RidgeRegression):
@@ -139,48 +227,14 @@ class Ridge(_RidgeRegression):
         starts: Sequence[int] = (0,),
         score: Score | None = None,
     ) -> RidgePath:
-        """Fit all folds and regularization strengths.
-
-        Dense features are solved by their Gram matrix, sparse features by products of all pairs of
-        samples, implicitly if there are many. Features in chunks are solved by passes over them.
-
-        Parameters
-        ----------
-        X : (n, P) array or CSR array, or Chunks
-        Y : (n, q)
-            NaN where a target is missing.
-        alphas : (n_alphas,)
-        folds : (n_rows, n) int
-            Each row is a cross-validation; -1 marks samples outside of its training set, which are
-            predicted by the regression on all its folds. There may be no rows.
-        weights : (n,) or (n, q), optional
-            Above zero.
-        starts : sequence of int
-            The first column of each group of features; ignored here.
-        score : callable, optional
-            As in `KernelRidge.solve`; for sparse features in memory.
-
-        Returns
-        -------
-        RidgePath
-            Its readouts are `LinearReadout`.
-        """
-        each, unit = np.asarray(alphas, dtype=np.float64), 1.0
-        if self.normalize:  # if all rows are alike, any will do
-            unit = (X.spread if isinstance(X, Chunks) else spread(X)) or 1.0
+        """Fit all folds and regularization strengths, as described in the base class."""
+        if sp.issparse(X):
+            return super().solve(X, Y, alphas, folds, weights, starts, score)
+        each, unit = np.asarray(alphas, dtype=np.float64), self._unit(X)
         if isinstance(X, Chunks):
             solver = pass_solver(X, Y, folds, weights)
             predictions = solver.predict(each * unit)
             return RidgePath(predictions, each, unit, lambda a: LinearReadout(*solver.fit(a)))
-        if sp.issparse(X):
-            rows: Any = X
-
-            def linear(dual: Floats, intercept: Floats) -> LinearReadout:
-                return LinearReadout(np.ascontiguousarray((rows.T @ dual).T), intercept)
-
-            operator, matrix = partial(SparseProducts, rows), partial(row_products, rows)
-            problem = Y, each, unit, folds, weights, score
-            return _solve_by_products(operator, matrix, linear, *problem)
         dense = np.asarray(X)
         found = np.full((len(folds), len(each), *Y.shape), np.nan)
         with one_blas_thread():
@@ -191,6 +245,18 @@ class Ridge(_RidgeRegression):
                     part = held_out_predictions(dense[some], targets, each * unit, fold[some], own)
                     found[row][:, known[:, None], group.columns] = part
         return RidgePath(found, each, unit, lambda a: _dense_readout(dense, Y, a, weights))
+
+    def _unit(self, X: Features | Chunks) -> float:
+        if not self.normalize:
+            return 1.0
+        # Where all rows are alike, any unit will do.
+        return (X.spread if isinstance(X, Chunks) else spread(X)) or 1.0
+
+    def _products(self, X: Any, starts: Sequence[int]) -> _ProductFunctions:
+        def readout(dual: Floats, intercept: Floats) -> LinearReadout:
+            return LinearReadout(np.ascontiguousarray((X.T @ dual).T), intercept)
+
+        return partial(SparseProducts, X), partial(row_products, X), readout
 
 
 def _dense_readout(X: Floats, Y: Floats, alphas: Floats, weights: Floats | None) -> LinearReadout:
@@ -248,35 +314,7 @@ class KernelRidge(_RidgeRegression):
         weights = DESCRIPTOR_WEIGHTS if len(starts) > 1 else (0.5,)
         return [KernelRidge(self.alpha, self.gamma, weight) for weight in weights]
 
-    def solve(
-        self,
-        X: Features,
-        Y: Floats,
-        alphas: Sequence[float] | Floats,
-        folds: Ints,
-        weights: Floats | None = None,
-        starts: Sequence[int] = (0,),
-        score: Score | None = None,
-    ) -> RidgePath:
-        """Fit all folds and regularization strengths, by the kernels of all pairs of samples.
-
-        Parameters
-        ----------
-        X : (n, P) array or CSR array
-        Y, alphas, folds, weights
-            As in `Ridge.solve`.
-        starts : sequence of int
-            The first column of each group of features with a separate kernel.
-        score : callable, optional
-            A function that returns the scores (m, n_targets) of predictions (m, n, q) in some rows
-            of folds (m,). With it, alphas below a tenth of the best one are not tried on more than
-            a thousand samples; their predictions are NaN.
-
-        Returns
-        -------
-        RidgePath
-            Its readouts are `KernelReadout`.
-        """
+    def _products(self, X: Any, starts: Sequence[int]) -> _ProductFunctions:
         n = X.shape[0]
         if not fits_in_memory(n):
             raise ValueError(
@@ -287,7 +325,7 @@ class KernelRidge(_RidgeRegression):
         weight = 0.5 if isinstance(self.descriptor_weight, str) else self.descriptor_weight
         shares: tuple[float, ...] = (1.0,) if len(starts) == 1 else (1.0 - weight, weight)
         # Squared distances of two rows; where rows are all alike, any sharpness will do.
-        means = [2 * spread(part_of(X, own)) for own in column_groups(starts, X.shape[1])]
+        means = [2 * spread(own) for own in column_groups(X, starts)]
         sharpness = np.array([self.gamma / mean if mean else self.gamma for mean in means])
         groups = sharpness, tuple(starts), shares
 
@@ -302,63 +340,7 @@ class KernelRidge(_RidgeRegression):
         def matrix() -> Floats:
             return symmetric(n, kernel_panels(X, *groups))
 
-        problem = Y, np.asarray(alphas, dtype=np.float64), 1.0, folds, weights, score
-        return _solve_by_products(products, matrix, readout, *problem)
-
-
-def _solve_by_products(
-    products: Callable[[bool], Products],
-    matrix: Callable[[], Floats],
-    readout: Callable[[Floats, Floats], Any],
-    Y: Floats,
-    alphas: Floats,
-    unit: float,
-    folds: Ints,
-    weights: Floats | None,
-    score: Score | None,
-) -> RidgePath:
-    """Fit all folds and regularization strengths by the products of all pairs of samples.
-
-    Few samples are solved exactly, and so is what Krylov spaces do not solve, if there is memory
-    for two matrices; else a `ConvergenceWarning` says so.
-
-    Parameters
-    ----------
-    products : function of a bool
-        Returns the products as an operator, in single or double precision.
-    matrix : function
-        Returns the products (n, n).
-    readout : function
-        Returns the readout with coefficients (n, q) of the samples, and intercepts (q,).
-    """
-    n, folds = len(Y), np.asarray(folds)
-    n_regressions = sum(len(np.unique(fold)) for fold in folds) + 1
-    if n <= FEW_SAMPLES and n_regressions * n**3 <= _FACTORS * FEW_SAMPLES**3:
-        K = matrix()
-        with one_blas_thread():
-            found = held_out_exactly(K, Y, alphas * unit, folds, weights)
-        return RidgePath(found, alphas, unit, lambda a: readout(*fit_exactly(K, Y, a, weights)))
-    solver = KrylovSolver(products, Y, weights)
-
-    def exactly(unsolved: Floats) -> bool:
-        """Return whether there is memory for two matrices in double precision; else warn."""
-        enough = fits_in_memory(2 * n)
-        if not enough:
-            warn_unsolved(unsolved)
-        return enough
-
-    def fit(each: Floats) -> Any:
-        dual, intercept, solved = solver.fit(each)
-        if not solved.all() and exactly(each[~solved]):
-            dual, intercept = fit_exactly(matrix(), Y, each, weights)
-        return readout(dual, intercept)
-
-    with one_blas_thread():
-        found, left = solver.predict(alphas * unit, folds, score)
-        if len(left) and exactly((alphas * unit)[left]):
-            exact = held_out_exactly(matrix(), Y, (alphas * unit)[left], folds, weights)
-            found[:, left] = np.where(np.isnan(found[:, left]), np.nan, exact)
-    return RidgePath(found, alphas, unit, fit)
+        return products, matrix, readout
 
 
 def _kernel_bytes(n_graphs: int) -> int:
