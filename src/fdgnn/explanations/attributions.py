@@ -305,18 +305,15 @@ def _attributions(
 
     These are attributions of vertices and descriptors, averaged over base models.
     """
-    signs = signs_of(model)
-    own = signs[number]
+    own = signs_of(model)[number]
     parts: list[tuple[Floats, ...]] = []
     described: dict[str, Floats] = {}
     for fitted in model.estimators_:
-        found = fitted.encoder.attribute(graphs, model.n_jobs)
-        X = fitted.seen(found.features, graphs)
-        score = (fitted.readout.outputs(X) * own).sum(axis=1)
-        ways = directions_of(fitted, found, X, signs, number)
-        vertices = found.contributions(ways.own, ways.of_graph)
+        ways = directions_of(model, fitted, graphs, number)
+        score = (fitted.readout.outputs(ways.seen) * own).sum(axis=1)
+        vertices = ways.found.contributions(ways.own, ways.of_graph)
         parts.append((score, own @ fitted.readout.base_outputs(), vertices))
-        beside = ways.descriptors | of_graphs(found, ways.own, ways.of_graph)
+        beside = ways.descriptors | of_graphs(ways.found, ways.own, ways.of_graph)
         for name, values in beside.items():
             described[name] = described.get(name, 0.0) + values / len(model.estimators_)
     score, base, vertices = (np.mean(part, axis=0) for part in zip(*parts, strict=True))
@@ -329,15 +326,17 @@ def _attributions(
 class Directions(NamedTuple):
     """Mean gradients of scores, and attributions of descriptors by these gradients."""
 
+    found: Attribution  # the encoder's features
+    seen: Features  # (n_graphs, P) what the readout sees
     own: Features  # (m, n_features) of the encoder's features
     of_graph: Ints  # (n_graphs,) which of these is each graph's
     descriptors: dict[str, Floats]  # attributions (n_graphs,) by name
 
 
-def directions_of(
-    fitted: FittedModel, found: Attribution, X: Features, signs: Floats, number: Ints
-) -> Directions:
-    """Find the mean gradients of one score for each graph; X (n_graphs, P) the readout sees."""
+def directions_of(model: Any, fitted: FittedModel, graphs: GraphBatch, number: Ints) -> Directions:
+    """Find the mean gradients of one score for each graph, by one base model."""
+    found, signs = fitted.encoder.attribute(graphs, model.n_jobs), signs_of(model)
+    X = fitted.seen(found.features, graphs)
     of_graph, directions = np.arange(len(number)), fitted.readout.directions
     if isinstance(fitted.readout, LinearReadout):  # the same for all graphs
         gradients, of_graph = directions(X, signs), number
@@ -353,7 +352,7 @@ def directions_of(
     if fitted.expansion is not None:
         w, of_graph = dense(gradients)[of_graph], np.arange(len(number))
         gradients = fitted.expansion.mean_gradient(dense(found.features), w)
-    return Directions(gradients, of_graph, described)
+    return Directions(found, X, gradients, of_graph, described)
 
 
 def chunks(graphs: GraphBatch) -> Iterator[tuple[GraphBatch, Ints]]:

@@ -334,13 +334,12 @@ def place_vertices(graph: Graph) -> Floats:
     """Return places (n_vertices, 2) in units of a typical edge; equal graphs have equal places."""
     check_networkx()
     batch = GraphBatch.from_graphs([graph])
-    n = batch.n_vertices
+    A = batch.adjacency()
+    A.data = np.ones(A.nnz)
     # Pairs (2, n_edges) of different neighbors, each once, in the order of the smaller one: neither
     # weights nor directions nor self-loops move a vertex.
-    v, u = np.repeat(np.arange(n), np.diff(batch.indptr)), batch.neighbors
-    pairs = np.unique((np.minimum(u, v) * n + np.maximum(u, v))[u != v])
-    edges: Ints = np.array(np.divmod(pairs, n))
-    n_parts, part_of = connected_components(_matrix(n, edges), directed=False)
+    edges: Ints = np.array(sp.triu(A + A.T, 1).nonzero(), dtype=np.int64)
+    n_parts, part_of = connected_components(A, directed=False)
     parts, places = [np.flatnonzero(part_of == p) for p in range(n_parts)], []
     # The optimizer's vectors are tiny: threads of BLAS would only wait for each other, and where
     # other programs keep the cores busy they wait most of the time.
@@ -349,15 +348,10 @@ def place_vertices(graph: Graph) -> Floats:
             within = np.searchsorted(part, edges[:, part_of[edges[0]] == p])
             places.append(_place_part(len(part), within.tobytes()))
     corners = _packed(np.array([part.max(axis=0) for part in places]) + _GAP)
-    result = np.empty((n, 2))
+    result = np.empty((batch.n_vertices, 2))
     for part, own, corner in zip(parts, places, corners, strict=True):
         result[part] = own + corner
     return result
-
-
-def _matrix(n: int, edges: Ints) -> sp.csr_array:
-    """Return the adjacency matrix, above the diagonal."""
-    return sp.csr_array((np.ones(edges.shape[1]), (edges[0], edges[1])), shape=(n, n))
 
 
 def check_networkx() -> None:
@@ -376,7 +370,7 @@ def _place_part(n: int, edges: bytes) -> Floats:
     import networkx as nx
 
     ends = np.frombuffer(edges, dtype=np.int64).reshape(2, -1)
-    A = _matrix(n, ends)
+    A = sp.csr_array((np.ones(ends.shape[1]), (ends[0], ends[1])), shape=(n, n))
     if n <= EXACT_UP_TO:  # distances become numbers of edges
         # SciPy computes the distances for the layout ten times faster than networkx.
         distances = shortest_path(A, directed=False, unweighted=True).tolist()

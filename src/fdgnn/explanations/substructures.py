@@ -101,9 +101,6 @@ def reach(channel: str) -> int:
     return int(any(part in channel for part in ("degree", "triangles", "linked pairs")))
 
 
-# In the name of a pair of numbers both are named.
-
-
 _MOST_KINDS = 5  # of neighbors that are named
 
 
@@ -290,10 +287,8 @@ def _occurrences(
         for fitted in model.estimators_:
             if not any(isinstance(part, WLCounts) for part in parts_of(fitted.encoder)):
                 continue
-            encoded = fitted.encoder.attribute(chunk, model.n_jobs)
-            seen, same = fitted.seen(encoded.features, chunk), np.full(len(chunk), number)
-            ways = directions_of(fitted, encoded, seen, signs_of(model), same)
-            for part, directions, of_graph in _wl_parts(encoded, ways.own, ways.of_graph):
+            ways = directions_of(model, fitted, chunk, np.full(len(chunk), number))
+            for part, directions, of_graph in _wl_parts(ways.found, ways.own, ways.of_graph):
                 each = part.shares(directions, of_graph)
                 sizes = np.diff(part.graphs.vertex_offsets)
                 for t, row in enumerate(part.rows):

@@ -30,7 +30,7 @@ from fdgnn.estimators.models import check_readout
 from fdgnn.evaluation.record import Evaluation
 from fdgnn.exceptions import ModelFileError
 from fdgnn.fitting import BaseModel, FittedModel
-from fdgnn.linear import KernelRidge, Ridge
+from fdgnn.linear import KernelReadout, KernelRidge, Ridge
 from fdgnn.model_files.state import (
     DomainRecord,
     Label,
@@ -40,7 +40,6 @@ from fdgnn.model_files.state import (
     describe_targets,
     n_columns,
     readout_arrays,
-    readout_name,
     restored_readout,
 )
 from fdgnn.parameters import LARGEST_WHOLE
@@ -169,7 +168,7 @@ def _describe_estimator(model: FittedModel) -> EstimatorRecord:
         name=model.name,
         encoder=describe_encoder(model.encoder),
         seed=SeedRecord.of(model.encoder.seed_),
-        readout=readout_name(model.readout),
+        readout="rbf" if isinstance(model.readout, KernelReadout) else "linear",
         n_features=n_columns(model.readout),
         alpha=float(alpha) if isinstance(alpha, int | np.number) else alpha,
         descriptor_scale=None if model.descriptors is None else model.descriptors.scale,

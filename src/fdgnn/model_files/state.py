@@ -28,11 +28,6 @@ ReadoutName: TypeAlias = Literal["linear", "rbf"]
 _SHORT = 2**16  # columns that 16 bits can number
 
 
-def readout_name(readout: Readout) -> ReadoutName:
-    """Return the name of a readout, as in ``GraphClassifier(readout="rbf")``."""
-    return "rbf" if isinstance(readout, KernelReadout) else "linear"
-
-
 def n_columns(readout: Readout) -> int:
     """Return P, the number of features that the readout sees."""
     if isinstance(readout, KernelReadout):
