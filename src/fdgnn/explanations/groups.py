@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -166,61 +167,11 @@ def _blocks(A: sp.csr_array) -> Ints:
     return np.asarray(connected_components(unbroken, directed=False)[1], dtype=np.int64)
 
 
-#: Functional groups by name, those with more atoms before the ones they contain.
-FUNCTIONAL_GROUPS: dict[str, str] = {
-    "sulfonamide": "[SX4](=[OX1])(=[OX1])[NX3]",
-    "sulfonic acid or ester": "[SX4](=[OX1])(=[OX1])[OX2,OX1-]",
-    "sulfonyl": "[SX4](=[OX1])(=[OX1])",
-    "sulfoxide": "[SX3]=[OX1]",
-    "phosphate or phosphonate": "[PX4](=[OX1])([OX2,OX1-])[OX2,OX1-]",
-    "phosphoryl": "[PX4]=[OX1,SX1]",
-    "nitro": "[$([NX3](=O)=O),$([NX3+](=O)[O-])](~[OX1])~[OX1]",
-    "azide": "[NX2]=[NX2+]=[NX1-]",
-    "diazo or azo": "[NX2]=[NX2,NX2+]",
-    "nitroso": "[NX2]=[OX1]",
-    "guanidine": "[NX3][CX3](=[NX2,NX3+])[NX3]",
-    "urea": "[NX3][CX3](=[OX1])[NX3]",
-    "thiourea": "[NX3][CX3](=[SX1])[NX3]",
-    "carbamate": "[NX3][CX3](=[OX1])[OX2]",
-    "carbonate": "[OX2][CX3](=[OX1])[OX2]",
-    "imide": "[CX3](=[OX1])[NX3][CX3](=[OX1])",
-    "anhydride": "[CX3](=[OX1])[OX2][CX3](=[OX1])",
-    "hydroxamic acid": "[CX3](=[OX1])[NX3][OX2H1]",
-    "carboxylic acid": "[CX3](=[OX1])[OX2H1,OX1-]",
-    "ester": "[CX3](=[OX1])[OX2H0]",
-    "amide": "[CX3](=[OX1])[NX3]",
-    "acyl halide": "[CX3](=[OX1])[F,Cl,Br,I]",
-    "thioamide": "[CX3](=[SX1])[NX3]",
-    "thioester": "[CX3](=[OX1])[SX2]",
-    "isocyanate or isothiocyanate": "[NX2]=[CX2]=[OX1,SX1]",
-    "aldehyde": "[CX3;H1,H2]=[OX1]",
-    "ketone": "[CX3;$([CX3]([#6])[#6])]=[OX1]",
-    "amidine": "[CX3](=[NX2,NX3+])[NX3]",
-    "oxime": "[CX3]=[NX2][OX2]",
-    "hydrazone": "[CX3]=[NX2][NX3]",
-    "imine": "[CX3]=[NX2]",
-    "nitrile": "[CX2]#[NX1]",
-    "hydrazine": "[NX3;!$(N~[OX1]);!$(N[CX3]=O)][NX3;!$(N~[OX1]);!$(N[CX3]=O)]",
-    "trifluoromethyl": "[CX4](F)(F)F",
-    "boronic acid or ester": "[BX3]([OX2])[OX2]",
-    "peroxide": "[OX2][OX2]",
-    "disulfide": "[SX2][SX2]",
-    "alkyne": "[CX2]#[CX2]",
-    "alkene": "[CX3;!a]=[CX3;!a]",
-    "fluorine": "[F]",
-    "chlorine": "[Cl]",
-    "bromine": "[Br]",
-    "iodine": "[I]",
-    "methoxy": "[OX2H0;!r;!$(O[CX3]=O)][CH3]",
-    "hydroxyl": "[OX2H1]",
-    "thiol": "[SX2H1]",
-    "ether": "[OX2;!r;$([OX2]([#6])[#6])]",
-    "thioether": "[SX2;!r;$([SX2]([#6])[#6])]",
-    "ammonium": "[NX4+]",
-    "amine, primary": "[NX3H2;$([NX3][#6])]",
-    "amine, secondary": "[NX3H1;!r;$([NX3]([#6])[#6])]",
-    "amine, tertiary": "[NX3H0;!r;$([NX3]([#6])([#6])[#6])]",
-}
+@cache
+def functional_groups() -> dict[str, str]:
+    """Return the SMARTS of functional groups by name, larger ones before those they contain."""
+    text = Path(__file__).with_name("functional_groups.tsv").read_text(encoding="utf-8")
+    return dict(line.split("\t") for line in text.splitlines())
 
 
 def molecule_groups(
@@ -229,8 +180,8 @@ def molecule_groups(
     """Find the groups of a molecule's atoms.
 
     These are the matches of the given SMARTS, every ring, every functional group that is not a part
-    of another one (`FUNCTIONAL_GROUPS`), and the connected parts of all other atoms. Groups may
-    share atoms: the amide of a lactam is in its ring.
+    of another one (``functional_groups.tsv``), and the connected parts of all other atoms. Groups
+    may share atoms: the amide of a lactam is in its ring.
 
     Parameters
     ----------
@@ -272,7 +223,7 @@ def molecule_groups(
         rings.append(VertexGroup(f"{aromatic} of {len(ring)}{beside}", np.unique(ring)))
     # Functional groups, the largest first; none that lies inside another.
     functional, kept = [], list[set[int]]()
-    for name, pattern in FUNCTIONAL_GROUPS.items():
+    for name, pattern in functional_groups().items():
         for match in mol.GetSubstructMatches(query_of(pattern)):
             if not any(set(match) <= other for other in kept):
                 kept.append(set(match))
