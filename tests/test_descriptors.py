@@ -29,7 +29,7 @@ from fdgnn import (
     substructures,
 )
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
-from fdgnn.encoders.descriptors import SHARE, DescriptorBlock, DescriptorColumn, beside
+from fdgnn.encoders.descriptors import SHARE, DescriptorBlock, DescriptorColumn, with_descriptors
 from fdgnn.exceptions import GraphError, UnknownLabelWarning
 from fdgnn.graphs.descriptors import Descriptors
 from model_file_tools import refused, with_record
@@ -164,7 +164,7 @@ def test_the_block_has_its_share_of_the_size_of_the_features_beside_it():
     X = np.random.default_rng(0).normal(size=(N, 7)) * 13
     block = DescriptorBlock.of(DESCRIBED.descriptors, X)
     assert spread(block.features(DESCRIBED)) == pytest.approx(SHARE * spread(X))
-    both = beside(X, block, DESCRIBED)
+    both = with_descriptors(X, block, DESCRIBED)
     np.testing.assert_array_equal(both[:, :7], X)
     np.testing.assert_array_equal(both[:, 7:], block.features(DESCRIBED))
 

@@ -31,7 +31,7 @@ from sklearn.base import clone
 from fdgnn.arrays import Array, Features, Floats, Ints
 from fdgnn.encoders import Encoder, Encoding
 from fdgnn.encoders.base import Convergence, check_features, check_rows
-from fdgnn.encoders.descriptors import DescriptorBlock, beside
+from fdgnn.encoders.descriptors import DescriptorBlock, with_descriptors
 from fdgnn.expansion import RandomExpansion, expanded
 from fdgnn.folds import TEST, TRAIN, UNUSED
 from fdgnn.graphs import GraphBatch
@@ -110,7 +110,7 @@ class FittedModel:
 
     def seen(self, features: Features, graphs: GraphBatch) -> Features:
         """Return what the readout sees (n_graphs, P), given the encoder's features."""
-        return beside(expanded(features, self.expansion), self.descriptors, graphs)
+        return with_descriptors(expanded(features, self.expansion), self.descriptors, graphs)
 
     def outputs(self, encoding: Encoding, graphs: GraphBatch) -> Floats:
         """Return the outputs (n_graphs, q) of eq. 3 for graphs that are encoded already."""
@@ -460,7 +460,7 @@ def _draw(
         X, block = expanded(F, expansion), None
         if graphs.descriptors is not None:
             block = DescriptorBlock.of(graphs.descriptors, X)
-            X = beside(X, block, graphs)
+            X = with_descriptors(X, block, graphs)
         drawn.append(_Drawn(base.name, own, expansion, block, F, convergence, X))
     return drawn
 

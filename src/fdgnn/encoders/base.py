@@ -42,7 +42,7 @@ from fdgnn.graphs.checks import first_new
 from fdgnn.graphs.converters import as_batch
 from fdgnn.graphs.graph import Kind
 from fdgnn.parameters import LARGEST_WHOLE, Jobs, Rule, check_parameters
-from fdgnn.records import Record, cached_property
+from fdgnn.records import Record
 from fdgnn.schema import InputSchema
 from fdgnn.seeds import integer_seed, seed_sequence
 from fdgnn.texts import agreeing
@@ -212,13 +212,10 @@ class VertexParts:
         """
         offsets, graph_of_vertex = self.graphs.vertex_offsets, self.graphs.graph_of_vertex
         own = dense(directions)[of_graph]  # (n_graphs, n_features)
-        lost = ((self.features - self._sums) * own).sum(axis=1) / np.diff(offsets)
+        sums = np.add.reduceat(self.parts, offsets[:-1])
+        lost = ((self.features - sums) * own).sum(axis=1) / np.diff(offsets)
         each = np.einsum("vf,vf->v", self.parts, own[graph_of_vertex])
         return np.asarray(each + lost[graph_of_vertex])
-
-    @cached_property
-    def _sums(self) -> Floats:
-        return np.add.reduceat(self.parts, self.graphs.vertex_offsets[:-1])
 
 
 class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]

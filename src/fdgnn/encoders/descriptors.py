@@ -22,7 +22,7 @@ from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.descriptors import Descriptors, kind_of, known_in
 from fdgnn.records import Record, cached_property
 
-#: How large descriptors are beside the features of graphs, by their mean squared distances.
+#: How large descriptors are relative to the features of graphs, by their mean squared distances.
 SHARE = 0.1
 _FEW = 20  # categories that are taken for such however few graphs there are
 _Finite = Annotated[float, msgspec.Meta(ge=-1e300, le=1e300)]
@@ -136,11 +136,11 @@ class DescriptorBlock:
     scale: float
 
     @classmethod
-    def of(cls, descriptors: Descriptors, beside: Features) -> DescriptorBlock:
+    def of(cls, descriptors: Descriptors, encoded: Features) -> DescriptorBlock:
         """Fit the encoding of descriptors, scaled to the features (n, P) of the encoder."""
         pairs = zip(descriptors.names, descriptors.columns, strict=True)
         columns = tuple(DescriptorColumn.of(*pair) for pair in pairs)
-        own, other = spread(_coded(columns, descriptors)), spread(beside)
+        own, other = spread(_coded(columns, descriptors)), spread(encoded)
         scale = np.sqrt(SHARE * other / own) if own > 0 and other > 0 else 1.0
         return cls(columns, float(scale))
 
@@ -197,7 +197,7 @@ class DescriptorBlock:
         return np.asarray((seen * directions) @ own)
 
 
-def beside(X: Features, block: DescriptorBlock | None, graphs: GraphBatch) -> Features:
+def with_descriptors(X: Features, block: DescriptorBlock | None, graphs: GraphBatch) -> Features:
     """Append the graph-level features to features (n_graphs, P), if there is a block."""
     if block is None:
         return X

@@ -242,8 +242,9 @@ class LabelCounts(Encoder):
 
     @property
     def n_features_out(self) -> int | None:  # type: ignore[override]
-        """The number of buckets."""
-        n_features: int | None = self.n_features
+        """The number of buckets, or of columns with ``n_features=None``."""
+        columns: Colors | None = getattr(self, "columns_", None)
+        n_features: int | None = self.n_features if columns is None else len(columns)
         return n_features
 
     # ------------------------------------------------------------------ model files

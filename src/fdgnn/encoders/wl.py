@@ -505,14 +505,6 @@ class WLCounts(LabelCounts):
         return WLParts(graphs, X, columns, colors, rows)
 
     @property
-    def n_features_out(self) -> int | None:  # type: ignore[override]
-        """The number of columns."""
-        if self.n_features is not None:
-            return super().n_features_out
-        columns: Colors | None = getattr(self, "columns_", None)
-        return None if columns is None else len(columns)
-
-    @property
     def n_counted(self) -> int | None:  # type: ignore[override]
         """The number of features; without hashing one more, for features without a column."""
         n = self.n_features_out

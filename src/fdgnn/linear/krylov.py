@@ -406,16 +406,6 @@ class PathSearch:
         if self.score is not None:
             self.scores.append(self.score(predictions))
 
-    def refine(self, predictions: Floats) -> None:
-        """Replace the predictions (n_rows, a, n, q) with the largest alphas, where they are."""
-        old = self.predictions[:, : predictions.shape[1]]
-        old[...] = np.where(np.isnan(old), np.nan, predictions)
-
-    def restart(self) -> None:
-        """Forget all predictions."""
-        self.predictions[...] = np.nan
-        self.scores, self.n_tried = [], 0
-
 
 def path_searches(
     Y: Floats, alphas: Floats, folds: Ints, score: Score | None = None
@@ -539,9 +529,11 @@ class KrylovSolver:
             n = int(search.best.max()) + 1
             found, solved = predictions(search.alphas[:n], PREDICTION_TOLERANCE)
             if solved or double:
-                search.refine(found)
-            else:
-                search.restart()
+                old = search.predictions[:, :n]
+                old[...] = np.where(np.isnan(old), np.nan, found)
+            else:  # all alphas again, in double precision
+                search.predictions[...] = np.nan
+                search.scores, search.n_tried = [], 0
         if n_kept:
             systems.keep_first()
             self._whole = systems

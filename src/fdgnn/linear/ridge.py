@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -48,6 +49,7 @@ _FACTORS = 12  # of so many samples, which take no more time than Krylov spaces
 DESCRIPTOR_WEIGHTS = (0.25, 0.5, 0.75)
 
 
+@dataclass(frozen=True, eq=False)
 class RidgePath:
     """Fitted ridge regressions of all folds and regularization strengths.
 
@@ -59,12 +61,10 @@ class RidgePath:
         In units of `unit`.
     """
 
-    def __init__(
-        self, predictions: Floats, alphas: Floats, unit: float, fit: Callable[[Floats], Any]
-    ) -> None:
-        self.predictions = predictions
-        self.alphas = alphas
-        self._unit, self._fit = unit, fit
+    predictions: Floats
+    alphas: Floats
+    _unit: float
+    _fit: Callable[[Floats], Any]
 
     def readout(self, alpha: float | Floats) -> Any:
         """Return the readout fitted to all samples with a known target.
@@ -191,6 +191,7 @@ class _RidgeRegression(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
 
+@dataclass(eq=False, repr=False)
 class Ridge(_RidgeRegression):
     """Ridge regression with an intercept that is not regularized.
 
@@ -203,9 +204,8 @@ class Ridge(_RidgeRegression):
         that it does not depend on the size of graphs.
     """
 
-    def __init__(self, alpha: str | float = "cv", normalize: bool = True) -> None:
-        self.alpha = alpha
-        self.normalize = normalize
+    alpha: str | float = "cv"
+    normalize: bool = True
 
     def check_parameters(self) -> None:
         """Raise ValueError for the first invalid parameter."""
@@ -274,6 +274,7 @@ def _dense_readout(X: Floats, Y: Floats, alphas: Floats, weights: Floats | None)
     return LinearReadout(coef, intercept)
 
 
+@dataclass(eq=False, repr=False)
 class KernelRidge(_RidgeRegression):
     """RBF kernel ridge regression with an intercept that is not regularized.
 
@@ -291,15 +292,9 @@ class KernelRidge(_RidgeRegression):
         remaining weight. "cv" chooses it by cross-validation, together with alpha.
     """
 
-    def __init__(
-        self,
-        alpha: str | float = "cv",
-        gamma: float = 1.0,
-        descriptor_weight: str | float = 0.5,
-    ) -> None:
-        self.alpha = alpha
-        self.gamma = gamma
-        self.descriptor_weight = descriptor_weight
+    alpha: str | float = "cv"
+    gamma: float = 1.0
+    descriptor_weight: str | float = 0.5
 
     def check_parameters(self) -> None:
         """Raise ValueError for the first invalid parameter."""
@@ -319,7 +314,7 @@ class KernelRidge(_RidgeRegression):
         if not fits_in_memory(n):
             raise ValueError(
                 f"KernelRidge compares all pairs of training graphs; for {n:,} graphs "
-                f"that takes {_kernel_bytes(n):,} bytes, and "
+                f"that takes {4 * n**2:,} bytes, and "
                 f"{limits.MAX_KERNEL_BYTES.in_words}; choose Ridge, or raise the limit"
             )
         weight = 0.5 if isinstance(self.descriptor_weight, str) else self.descriptor_weight
@@ -343,11 +338,9 @@ class KernelRidge(_RidgeRegression):
         return products, matrix, readout
 
 
-def _kernel_bytes(n_graphs: int) -> int:
-    """Return the memory of a kernel matrix in double precision, of which a triangle is kept."""
-    return 4 * n_graphs**2
-
-
 def fits_in_memory(n_graphs: int) -> bool:
-    """Return whether kernel ridge regression takes so many training graphs."""
-    return not limits.MAX_KERNEL_BYTES.is_below(_kernel_bytes(n_graphs))
+    """Return whether kernel ridge regression takes so many training graphs.
+
+    A triangle of the kernel matrix is kept, in double precision.
+    """
+    return not limits.MAX_KERNEL_BYTES.is_below(4 * n_graphs**2)
