@@ -95,7 +95,7 @@ class GraphKind(Record, frozen=True, kw_only=True):
             directed=graphs.directed,
             vertices=vertices,
             n_inputs=n_inputs,
-            molecules=graphs.molecules,
+            molecules=graphs.smiles is not None,
             n_label_columns=0 if graphs.schema is None else len(graphs.schema.label_columns),
         )
 

@@ -20,7 +20,7 @@ from fdgnn.exceptions import GraphError, UnknownLabelError
 from fdgnn.graphs import checks, colors
 from fdgnn.graphs.checks import coded, decoded, recoded
 from fdgnn.graphs.descriptors import Descriptors, mixed_kinds
-from fdgnn.graphs.graph import Faults, Graph, Kind, Union, join, merge_arcs, read_part, read_parts
+from fdgnn.graphs.graph import Faults, Graph, Kind, Union, join, read_part, read_parts
 from fdgnn.graphs.smiles import Smiles, SmilesColumn
 from fdgnn.records import cached_property
 from fdgnn.schema import InputSchema
@@ -215,13 +215,35 @@ class GraphBatch(Sequence[Graph]):
         directed : bool, default=False
             If not, a missing arc (v, u) is added for every (u, v).
         """
-        offsets = checks.checked_offsets(vertex_offsets)
-        n = int(offsets[-1])
+        # 1. Where the vertices of each graph are.
+        given = checks.as_array(vertex_offsets, "vertex_offsets")
+        if given.ndim != 1 or len(given) < 2 or given.dtype.kind not in "iu" or given[0] != 0:
+            raise GraphError(
+                "vertex_offsets must be integers: first 0, and then where each graph's vertices end"
+            )
+        offsets = np.array(given, dtype=np.int64)
+        sizes, n = np.diff(offsets), int(offsets[-1])
+        if (sizes < 1).any():
+            g = int(np.argmax(sizes < 1))
+            raise GraphError("it has no vertices; leave it out, or give it one", g)
+        checks.check_total(n)
+        # 2. All graphs as one; then arcs must not lead from one to another.
         union_as_graph = Graph(arcs, n, labels, features, weights, bool(directed), edge_labels)
         part = read_part(union_as_graph, 0)
-        checks.check_within_graphs(part.arcs, offsets)
+        arcs = part.arcs
+        if arcs.size and (arcs.min() < 0 or arcs.max() >= n):
+            bad = arcs.min() if arcs.min() < 0 else arcs.max()
+            raise GraphError(f"an edge names vertex {bad}, but the vertices are 0 to {n - 1}")
+        graph_of = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+        crossing = graph_of[arcs[0]] != graph_of[arcs[1]]
+        if crossing.any():
+            a = int(np.argmax(crossing))
+            g, h = graph_of[arcs[:, a]].tolist()
+            raise GraphError(
+                f"edge {a} leads from it into graph {h}; edges must stay in one graph", g
+            )
         union = Union(
-            offsets, part.arcs, part.labels,
+            offsets, arcs, part.labels,
             None if part.features is None else np.array(part.features, order="C"),
             part.weights, part.edge_labels, part.kind.directed,
         )  # fmt: skip
@@ -234,26 +256,48 @@ class GraphBatch(Sequence[Graph]):
     @classmethod
     def _assemble(cls, union: Union) -> tuple[GraphBatch | None, Faults]:
         """Build from checked arrays, which (but for the arcs) become the batch's own."""
-        faults = union.faults()
-        if faults:
+        from fdgnn.kernels import merge_arcs
+
+        # 1. Are all values finite, and can they be computed with?
+        if faults := union.faults():
             return None, faults
+        # 2. Arcs by target, then source, each of them once; mirrored in undirected graphs.
         codes, values = coded(union.labels)
-        arc_codes, arc_values = coded(union.edge_labels)
-        merged = merge_arcs(union.arcs, union.weights, arc_codes, union.offsets, union.directed)
-        if len(merged.differing_weights) or len(merged.differing_labels):
-            return None, union.contradictions(merged)
+        edge_codes, edge_values = coded(union.edge_labels)
+        weights, carry = union.weights, union.weights is not None or edge_codes is not None
+        listed = np.ascontiguousarray(union.arcs, dtype=np.int64)
+        indptr, neighbors, n_merged, *order = merge_arcs(
+            listed, union.offsets, union.directed, carry
+        )
+        # 3. What they carry, which must be the same wherever an arc is listed.
+        if carry:
+            new = order[1].view(np.bool_)
+            weights = None if weights is None else weights[order[0]]
+            edge_codes = None if edge_codes is None else edge_codes[order[0]]
+            for what, remedy, carried in (
+                ("weights", "sum or drop", weights), ("labels", "drop", edge_codes)
+            ):  # fmt: skip
+                if carried is None:
+                    continue
+                differing = ~new[1:] & (carried[1:] != carried[:-1])
+                if differing.any():
+                    arcs = np.cumsum(new)[1:][differing] - 1
+                    targets = np.searchsorted(indptr, arcs, side="right") - 1
+                    return None, union.contradictions(neighbors[arcs], targets, what, remedy)
+            weights = None if weights is None else weights[new]
+            edge_codes = None if edge_codes is None else edge_codes[new]
         batch = cls(
             vertex_offsets=union.offsets,
-            indptr=merged.indptr,
-            neighbors=merged.neighbors,
-            weights=merged.weights,
+            indptr=indptr,
+            neighbors=neighbors,
+            weights=weights,
             label_codes=codes,
             label_values=values,
             features=None if union.features is None else np.ascontiguousarray(union.features),
             directed=union.directed,
-            n_merged_arcs=merged.n_merged,
-            edge_label_codes=merged.label_codes,
-            edge_label_values=arc_values,
+            n_merged_arcs=n_merged,
+            edge_label_codes=edge_codes,
+            edge_label_values=edge_values,
         )
         return batch, {}
 
@@ -448,11 +492,6 @@ class GraphBatch(Sequence[Graph]):
             degrees = np.asarray(abs(self.adjacency()).sum(axis=1)).ravel()
         return np.maximum.reduceat(degrees, self.vertex_offsets[:-1]).astype(np.float64)
 
-    @property
-    def molecules(self) -> bool:
-        """Whether the graphs were read from molecules."""
-        return self.smiles is not None
-
     @cached_property
     def average_degree(self) -> float:
         """The paper's k: the mean over graphs of the largest neighborhood."""
@@ -481,8 +520,15 @@ class GraphBatch(Sequence[Graph]):
     @cached_property
     def first_colors(self) -> npt.NDArray[np.uint64]:
         """A hash of the data of each vertex: its label, its features, or nothing."""
-        inputs = (self.label_codes, self.label_values, self.features)
-        return frozen(colors.first_colors(self.n_vertices, *inputs))[0]
+        from fdgnn.kernels import mix_rows
+
+        if self.label_codes is not None and self.label_values is not None:
+            hashes = colors.hash_values(self.label_values.tolist())
+            return frozen(looked_up(hashes, self.label_codes))[0]
+        found = np.zeros(self.n_vertices, dtype=np.uint64)
+        if self.features is not None:
+            mix_rows(colors.bits(self.features), found)
+        return frozen(found)[0]
 
     @cached_property
     def arc_colors(self) -> npt.NDArray[np.uint64] | None:
@@ -505,8 +551,13 @@ class GraphBatch(Sequence[Graph]):
     @cached_property
     def colors(self) -> Ints:
         """The stable color of each vertex; equal colors have equal numbers in all graphs."""
-        n_iterations = int(self.coloring.n_iterations.max(initial=0))
-        return colors.common_colors(self.structure, self.first_colors, n_iterations)
+        before, n_iterations = -1, int(self.coloring.n_iterations.max(initial=0))
+        while True:  # two graphs may differ only after more iterations than either needs alone
+            refined = colors.refine(self.structure, self.first_colors, n_iterations).colors
+            values, found = np.unique(refined, return_inverse=True)
+            if len(values) == before:
+                return found.astype(np.int64)
+            before, n_iterations = len(values), n_iterations + 1
 
     @property
     def n_distinct_graphs(self) -> int:
@@ -519,7 +570,11 @@ class GraphBatch(Sequence[Graph]):
         Graphs that color refinement cannot distinguish get the same prediction, at best their most
         common class.
         """
-        return colors.wl_ceiling(self.coloring.signatures, y)
+        _, group = np.unique(self.coloring.signatures, return_inverse=True)
+        _, target = np.unique(np.asarray(y), return_inverse=True)
+        counts = np.zeros((group.max() + 1, target.max() + 1), dtype=np.int64)
+        np.add.at(counts, (group, target), 1)
+        return float(counts.max(axis=1).sum() / len(group))
 
     def adjacency(self) -> sp.csr_array:
         """Return the adjacency matrix of the disjoint union; entry (v, u) is the edge u to v."""

@@ -129,17 +129,6 @@ def numbers(values: Any, what: str) -> Floats:
     return array.astype(np.float64)
 
 
-def feature_matrix(features: Any) -> Floats:
-    """Read a matrix of real numbers, with a row for each vertex."""
-    matrix = numbers(features, "features")
-    if matrix.ndim != 2 or matrix.shape[1] == 0:
-        raise GraphError(
-            f"features have shape {matrix.shape}, expected (n_vertices, n_features); "
-            "reshape a single feature per vertex to (n_vertices, 1)"
-        )
-    return matrix
-
-
 def label_array(
     labels: Any, what: str = "labels", whose: str = "vertex", remedy: str = "features"
 ) -> Array:
@@ -154,8 +143,20 @@ def label_array(
     if array.shape == (0,) and kind != "U":
         return array.astype(np.int64)
     whole = kind in "bi" or (kind == "u" and array.max() < 2**63)
-    if array.ndim == 1:
-        _check_one_type(labels, what, whose)
+    if array.ndim == 1:  # of labels that are given as a list, as NumPy reads [1, "C"] as ["1", "C"]
+        given = list(labels) if isinstance(labels, list | tuple) else np.asarray(labels).tolist()
+        missing = next((i for i, label in enumerate(given) if is_unknown(label)), None)
+        if missing is not None:
+            raise GraphError(
+                f"{what} are missing for {whose} {missing} ({given[missing]}); give a label to "
+                f"each {whose}, for example the text 'none'"
+            )
+        first = {isinstance(label, str): label for label in reversed(given)}
+        if len(first) > 1:
+            raise GraphError(
+                f"{what} mix text ({first[True]!r}) and numbers ({first[False]!r}); convert all to "
+                "one type, for example by [str(label) for label in labels]"
+            )
     if array.ndim != 1 or not (whole or is_text(array)):
         raise GraphError(
             f"{what} have shape {array.shape} and dtype {array.dtype}, expected one integer per "
@@ -167,36 +168,6 @@ def label_array(
     if MAX_LABEL.is_below(longest):
         raise GraphError(f"{what} have up to {longest} characters; {MAX_LABEL.in_words}")
     return without_padding(array)
-
-
-def _check_one_type(labels: Any, what: str, whose: str) -> None:
-    """Raise GraphError if labels are missing, or text and numbers are mixed."""
-    # NumPy reads the list [1, "C"] as ["1", "C"].
-    entries = list(labels) if isinstance(labels, list | tuple) else np.asarray(labels).tolist()
-    missing = next((i for i, label in enumerate(entries) if is_unknown(label)), None)
-    if missing is not None:
-        raise GraphError(
-            f"{what} are missing for {whose} {missing} ({entries[missing]}); give a label to each "
-            f"{whose}, for example the text 'none'"
-        )
-    first = {isinstance(label, str): label for label in reversed(entries)}
-    if len(first) > 1:
-        raise GraphError(
-            f"{what} mix text ({first[True]!r}) and numbers ({first[False]!r}); convert all to "
-            "one type, for example by [str(label) for label in labels]"
-        )
-
-
-def check_edge_list(edge_index: list[Any]) -> None:
-    """Raise GraphError for two pairs, which may be two edges or the sources and the targets."""
-    if len(edge_index) != 2 or not all(type(row) is tuple and len(row) == 2 for row in edge_index):
-        return
-    if np.any(edge_index[0][1] != edge_index[1][0]):
-        raise GraphError(
-            f"edge_index is the list {edge_index} of two pairs, which may be two edges or the "
-            "sources and the targets; for edges pass numpy.array(edges).T, and for sources and "
-            "targets lists or an array instead of tuples"
-        )
 
 
 def arc_array(edge_index: Any) -> Ints:
@@ -281,38 +252,6 @@ def check_total(n: int) -> None:
         raise GraphError(
             f"the batch has {n} vertices, and at most {MOST_VERTICES} are possible; split it"
         )
-
-
-# ---------------------------------------------------------------------- arrays over many graphs
-
-
-def checked_offsets(vertex_offsets: Any) -> Ints:
-    """Read where each graph's vertices begin and end."""
-    offsets = as_array(vertex_offsets, "vertex_offsets")
-    if offsets.ndim != 1 or len(offsets) < 2 or offsets.dtype.kind not in "iu" or offsets[0] != 0:
-        raise GraphError(
-            "vertex_offsets must be integers: first 0, and then where each graph's vertices end"
-        )
-    offsets = np.array(offsets, dtype=np.int64)
-    empty = np.diff(offsets) < 1
-    if empty.any():
-        raise GraphError("it has no vertices; leave it out, or give it one", int(np.argmax(empty)))
-    check_total(int(offsets[-1]))
-    return offsets
-
-
-def check_within_graphs(arcs: Ints, offsets: Ints) -> None:
-    """Raise GraphError for arcs that leave the batch or lead from one graph to another."""
-    n = int(offsets[-1])
-    if arcs.size and (arcs.min() < 0 or arcs.max() >= n):
-        bad = arcs.min() if arcs.min() < 0 else arcs.max()
-        raise GraphError(f"an edge names vertex {bad}, but the vertices are 0 to {n - 1}")
-    graph_of = np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))
-    crossing = graph_of[arcs[0]] != graph_of[arcs[1]]
-    if crossing.any():
-        a = int(np.argmax(crossing))
-        g, h = graph_of[arcs[:, a]].tolist()
-        raise GraphError(f"edge {a} leads from it into graph {h}; edges must stay in one graph", g)
 
 
 # ---------------------------------------------------------------------- labels

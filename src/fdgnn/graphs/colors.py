@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fdgnn.arrays import Array, Floats, Ints, frozen, looked_up
+from fdgnn.arrays import Floats, Ints, frozen
 from fdgnn.records import cached_property
 
 
@@ -129,26 +129,9 @@ def refine(structure: Structure, first: npt.NDArray[np.uint64], n_iterations: in
 
     colors = first.copy()
     classes, n_classes, rounds, signatures = refine_labels(
-        structure, _bits(structure.weights), colors, n_iterations
+        structure, bits(structure.weights), colors, n_iterations
     )
     return Coloring(*frozen(classes, n_classes, rounds, signatures, colors))
-
-
-def first_colors(
-    n_vertices: int,
-    label_codes: npt.NDArray[np.int32] | None,
-    label_values: Array | None,
-    features: Floats | None,
-) -> npt.NDArray[np.uint64]:
-    """Hash what a vertex brings: the value of its label, its row of features, or nothing."""
-    from fdgnn.kernels import mix_rows
-
-    if label_values is not None and label_codes is not None:
-        return looked_up(hash_values(label_values.tolist()), label_codes)
-    colors = np.zeros(n_vertices, dtype=np.uint64)
-    if features is not None:
-        mix_rows(_bits(features), colors)
-    return colors
 
 
 def hash_values(values: Sequence[Any]) -> npt.NDArray[np.uint64]:
@@ -162,28 +145,9 @@ def _hash(label: Any) -> int:
     return int.from_bytes(hashlib.blake2b(repr(label).encode(), digest_size=8).digest(), "little")
 
 
-def _bits(values: Floats) -> npt.NDArray[np.uint64]:
+def bits(values: Floats) -> npt.NDArray[np.uint64]:
+    """Return the bits of real numbers, by which equal ones are equal."""
     return (values + 0.0).view(np.uint64)  # -0.0 becomes 0.0
-
-
-def common_colors(structure: Structure, first: npt.NDArray[np.uint64], n_iterations: int) -> Ints:
-    """Number the stable colors of all graphs together; each needs at most `n_iterations` alone."""
-    before = -1
-    while True:  # two graphs may differ only after more rounds than either needs alone
-        refined = refine(structure, first, n_iterations).colors
-        values, colors = np.unique(refined, return_inverse=True)
-        if len(values) == before:
-            return colors.astype(np.int64)
-        before, n_iterations = len(values), n_iterations + 1
-
-
-def wl_ceiling(signatures: Array, y: Any) -> float:
-    """Return the share of graphs of the most common class among those with the same signature."""
-    _, group = np.unique(signatures, return_inverse=True)
-    _, target = np.unique(np.asarray(y), return_inverse=True)
-    counts = np.zeros((group.max() + 1, target.max() + 1), dtype=np.int64)
-    np.add.at(counts, (group, target), 1)
-    return float(counts.max(axis=1).sum() / len(group))
 
 
 # ---------------------------------------------------------------------- quotients

@@ -12,7 +12,6 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from fdgnn.arrays import Array, Floats, Ints, largest_of, offsets_of
 from fdgnn.exceptions import GraphError
@@ -74,8 +73,17 @@ class Graph:
     vertex_names: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
-        if type(self.edge_index) is list:  # what cannot be meant is said where it is written
-            checks.check_edge_list(self.edge_index)
+        edges = self.edge_index
+        if type(edges) is not list or len(edges) != 2:
+            return
+        if not all(type(row) is tuple and len(row) == 2 for row in edges):
+            return
+        if np.any(edges[0][1] != edges[1][0]):  # an error here is an error where it is written
+            raise GraphError(
+                f"edge_index is the list {edges} of two pairs, which may be two edges or the "
+                "sources and the targets; for edges pass numpy.array(edges).T, and for sources and "
+                "targets lists or an array instead of tuples"
+            )
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -119,55 +127,6 @@ def _same(one: Any, other: Any) -> bool:
         return bool(np.array_equal(one, other))
     except ValueError:  # ragged
         return False
-
-
-Mask = npt.NDArray[np.bool_]
-_NONE: Ints = np.empty(0, dtype=np.int64)
-
-
-class MergedArcs(NamedTuple):
-    """Arcs by target, then source, each of them once: rows of a sparse matrix."""
-
-    indptr: Ints  # (n_vertices + 1,)
-    neighbors: npt.NDArray[np.int32]  # sources, numbered inside of their graph
-    weights: Floats | None
-    label_codes: Array | None
-    n_merged: int
-    differing_weights: Ints  # positions of arcs that are listed with different weights
-    differing_labels: Ints
-
-
-def merge_arcs(
-    arcs: Array,
-    weights: Floats | None,
-    label_codes: Array | None,
-    vertex_offsets: Ints,
-    directed: bool,
-) -> MergedArcs:
-    """Sort arcs, merge repeated ones and, in undirected graphs, add the mirrored ones.
-
-    Arcs name vertices of the union, each in the graph that it should be in.
-    """
-    from fdgnn.kernels import merge_arcs
-
-    listed = np.ascontiguousarray(arcs, dtype=np.int64)
-    if weights is None and label_codes is None:
-        indptr, neighbors, n_merged = merge_arcs(listed, vertex_offsets, directed, False)
-        return MergedArcs(indptr, neighbors, None, None, n_merged, _NONE, _NONE)
-    indptr, neighbors, n_merged, order, first = merge_arcs(listed, vertex_offsets, directed, True)
-    new = first.view(np.bool_)
-
-    def merged(carried: Array | None) -> tuple[Array | None, Ints]:
-        if carried is None:
-            return None, _NONE
-        carried = carried[order]
-        differing = ~new[1:] & (carried[1:] != carried[:-1])
-        return carried[new], np.cumsum(new)[1:][differing] - 1
-
-    (weights, other_weights), (label_codes, other_labels) = merged(weights), merged(label_codes)
-    return MergedArcs(
-        indptr, neighbors, weights, label_codes, n_merged, other_weights, other_labels
-    )
 
 
 Faults = Mapping[int, str]  # what is wrong, by the graph's position in the union
@@ -249,15 +208,14 @@ class Union(NamedTuple):
                 return faults
         return {}
 
-    def contradictions(self, merged: MergedArcs) -> Faults:
-        """Find graphs that list an arc with different weights, or else with different labels."""
-        arcs, what, remedy = merged.differing_weights, "weights", "sum or drop"
-        if len(arcs) == 0:
-            arcs, what, remedy = merged.differing_labels, "labels", "drop"
-        targets = np.searchsorted(merged.indptr, arcs, side="right") - 1
-        graphs, faults = self.graph_of[targets], {}
-        for g, a in _first_of_each(graphs):
-            u, v = int(merged.neighbors[arcs[a]]), int(targets[a] - self.offsets[g])
+    def contradictions(self, sources: Ints, targets: Ints, what: str, remedy: str) -> Faults:
+        """Return the faults of graphs that list these arcs with different weights or labels.
+
+        Sources are vertices of their graph, targets are vertices of the union.
+        """
+        faults = {}
+        for g, a in _first_of_each(self.graph_of[targets]):
+            u, v = int(sources[a]), int(targets[a] - self.offsets[g])
             u, v = (u, v) if self.directed else sorted((u, v))
             faults[g] = (
                 f"edge ({u}, {v}) is listed with different {what}; {remedy} repeats, "
@@ -320,7 +278,14 @@ def read_part(graph: Graph, position: int) -> GraphPart:
         check_values(graph.descriptors)
     arcs = checks.arc_array(graph.edge_index)
     labels = None if graph.labels is None else checks.label_array(graph.labels)
-    features = None if graph.features is None else checks.feature_matrix(graph.features)
+    features = None
+    if graph.features is not None:
+        features = checks.numbers(graph.features, "features")
+        if features.ndim != 2 or features.shape[1] == 0:
+            raise GraphError(
+                f"features have shape {features.shape}, expected (n_vertices, n_features); "
+                "reshape a single feature per vertex to (n_vertices, 1)"
+            )
     weights = None
     if graph.weights is not None:
         weights = checks.numbers(graph.weights, "weights")
