@@ -13,7 +13,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
@@ -112,59 +112,62 @@ class TextFile:
 
         Blank lines at the end of the file are left out; a file without other lines is an error.
         """
-        rest, is_empty = b"", True
-        for part in self._parts():
-            rest += part
-            cut = rest.rstrip().rfind(b"\n")
-            if cut >= 0:
-                is_empty = False
-                yield rest[:cut]
-                rest = rest[cut + 1 :]
-            elif len(rest) > 2 * BLOCK:
-                raise DatasetFormatError(f"{self.name}: a line of more than {BLOCK} bytes")
-        if rest.strip():
-            yield rest.rstrip()
-        elif is_empty:
-            raise DatasetFormatError(f"{self.name}: the file is empty; download the dataset again")
-
-    def _parts(self) -> Iterator[bytes]:
-        n_read = 0
+        rest, is_empty, n_read = b"", True, 0
         with readable(self.name, _AGAIN), self.open() as stream:
             while part := stream.read(BLOCK):
                 n_read += len(part)
-                yield part
+                rest += part
+                cut = rest.rstrip().rfind(b"\n")
+                if cut >= 0:
+                    is_empty = False
+                    yield rest[:cut]
+                    rest = rest[cut + 1 :]
+                elif len(rest) > 2 * BLOCK:
+                    raise DatasetFormatError(f"{self.name}: a line of more than {BLOCK} bytes")
         if n_read != self.size:
             raise DatasetFormatError(
                 f"{self.name}: {n_read} bytes were read, {self.size} announced; get the file again"
             )
+        if rest.strip():
+            yield rest.rstrip()
+        elif is_empty:
+            raise DatasetFormatError(f"{self.name}: the file is empty; download the dataset again")
 
 
 @contextmanager
 def open_dataset(path: Path) -> Iterator[dict[str, TextFile]]:
     """Yield the text files of the one TU dataset in a folder or zip, by kind (``"A"``, ...)."""
     found: list[TextFile] = []
-    if path.is_dir():
-        for file in filter(Path.is_file, sorted(path.iterdir())):
-            stat = file.stat()
-            # With the path: files unpacked from two archives may agree in size and time.
-            stamp = f"{file.resolve()} {stat.st_size} {stat.st_mtime_ns}"
-            opened: Any = partial(file.open, "rb")
-            found.append(TextFile(str(file), stat.st_size, stamp, opened))
-        yield _by_kind(found, path)
-    elif path.is_file():
-        with readable(path, _AGAIN):
-            archive = zipfile.ZipFile(path)
-        with archive:
-            members = archive.infolist()
-            check_archive(members, path)
-            for info in members:
+    with ExitStack() as stack:
+        if path.is_dir():
+            for file in filter(Path.is_file, sorted(path.iterdir())):
+                stat = file.stat()
+                # With the path: files unpacked from two archives may agree in size and time.
+                stamp = f"{file.resolve()} {stat.st_size} {stat.st_mtime_ns}"
+                opened: Any = partial(file.open, "rb")
+                found.append(TextFile(str(file), stat.st_size, stamp, opened))
+        elif path.is_file():
+            with readable(path, _AGAIN):
+                archive = stack.enter_context(zipfile.ZipFile(path))
+            check_archive(archive.infolist(), path)
+            for info in archive.infolist():
                 if info.filename and not info.is_dir():
                     name, stamp = info.filename, f"{info.filename} {info.file_size} {info.CRC}"
                     opened = partial(archive.open, info)
                     found.append(TextFile(f"{path}/{name}", info.file_size, stamp, opened))
-            yield _by_kind(found, path)
-    else:
-        raise DatasetNotFoundError(f"{path}: no such folder or zip file")
+        else:
+            raise DatasetNotFoundError(f"{path}: no such folder or zip file")
+        # Finder adds files like "__MACOSX/._MUTAG_A.txt" to the zips it makes.
+        found = [file for file in found if not PurePath(file.name).name.startswith(".")]
+        prefixes = [f.name.removesuffix("A.txt") for f in found if f.name.endswith("_A.txt")]
+        if len(prefixes) != 1:
+            raise DatasetFormatError(
+                f"{path}: expected one file NAME_A.txt with the edges, found "
+                f"{'several' if prefixes else 'none'}; give the folder or zip of a single TU "
+                "dataset"
+            )
+        own = [file for file in found if file.name.startswith(prefixes[0])]
+        yield {f.name.removeprefix(prefixes[0]).removesuffix(".txt"): f for f in own}
 
 
 def check_archive(members: list[zipfile.ZipInfo], path: Path) -> None:
@@ -184,25 +187,6 @@ def check_archive(members: list[zipfile.ZipInfo], path: Path) -> None:
             f"{path}: it unpacks to {size / 1e9:.1f} GB; {MAX_UNPACKED_BYTES.in_words}; if it "
             "should be that large, unpack it and load the folder"
         )
-
-
-def _by_kind(files: list[TextFile], path: Path) -> dict[str, TextFile]:
-    """Select the files that share the prefix of the one ``*_A.txt``."""
-    # Finder adds files like "__MACOSX/._MUTAG_A.txt" to the zips it makes.
-    files = [file for file in files if not PurePath(file.name).name.startswith(".")]
-    prefixes = [f.name.removesuffix("A.txt") for f in files if f.name.endswith("_A.txt")]
-    if len(prefixes) != 1:
-        found = "several" if prefixes else "none"
-        raise DatasetFormatError(
-            f"{path}: expected one file NAME_A.txt with the edges, found {found}; "
-            "give the folder or zip of a single TU dataset"
-        )
-    start = len(prefixes[0])
-    return {
-        file.name[start:].removesuffix(".txt"): file
-        for file in files
-        if file.name.startswith(prefixes[0])
-    }
 
 
 # ---------------------------------------------------------------------- open files
@@ -293,7 +277,7 @@ def recognize(
     if str(path) == STANDARD_INPUT:
         path = Stream.of(STANDARD_INPUT)
     if isinstance(path, Stream):  # as given, by its name, or else CSV or JSON lines
-        named = SUFFIXES.get(_suffix(Path(path.name)))
+        named = SUFFIXES.get(split_name(path.name)[1])
         found = format or named or ("jsonl" if path.start.startswith(b"{") else "csv")
         if found not in STREAMED:
             raise DatasetFormatError(
@@ -326,7 +310,7 @@ def regular_files(where: str | Path, found: Iterable[Path]) -> list[Path]:
     for path in found:
         if path.is_file():
             files.append(path)
-        elif not path.is_dir() or _suffix(path) in SUFFIXES:
+        elif not path.is_dir() or split_name(path)[1] in SUFFIXES:
             others.append(path)
     if others:
         named = ", ".join(f"{path.name} ({_what_it_is(path)})" for path in others[:3])
@@ -348,8 +332,8 @@ def _what_it_is(path: Path) -> str:
 
 
 def _of_file(path: Path) -> str:
-    if _suffix(path) in SUFFIXES:
-        return SUFFIXES[_suffix(path)]
+    if (named := SUFFIXES.get(split_name(path)[1])) is not None:
+        return named
     with readable(path), open_unpacked(path) as (stream, _):
         start = stream.read(8).removeprefix(b"\xef\xbb\xbf").lstrip()
     for magic, format in MAGIC.items():
@@ -359,12 +343,6 @@ def _of_file(path: Path) -> str:
     raise DatasetFormatError(f"{path}: {what}; what can be read is {READABLE}")
 
 
-def _suffix(path: Path) -> str:
-    """Return the suffix of a name, without the suffix of gzip."""
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
-    return suffixes[-1] if suffixes else ""
-
-
 def _in_folder(folder: Path, format: str | None) -> tuple[str, Sequence[Path]]:
     """Find a TU dataset, else networks, else tables."""
     entries = sorted(p for p in folder.iterdir() if not p.name.startswith("."))
@@ -372,7 +350,7 @@ def _in_folder(folder: Path, format: str | None) -> tuple[str, Sequence[Path]]:
     if format == "tu" or (format is None and any(p.name.endswith("_A.txt") for p in files)):
         return "tu", [folder]
     for candidate in [format] if format else ["graphml", *TABLES]:
-        if found := [path for path in files if SUFFIXES.get(_suffix(path)) == candidate]:
+        if found := [path for path in files if SUFFIXES.get(split_name(path)[1]) == candidate]:
             return candidate, found
     counts = Counter(path.suffix or "without a suffix" for path in files)
     listed = ", ".join(f"{n} {suffix}" for suffix, n in counts.most_common(5))
@@ -389,31 +367,23 @@ def shard_places(given: str) -> list[str]:
     DatasetNotFoundError
         There is none.
     """
-    if files.is_pattern(given):
-        found = _files(given, files.matching(given))
-        if not found:
-            raise DatasetNotFoundError(f"{given}: no file has such a name")
-        return found
-    inside = files.inside_of(given)
-    if inside is None:
+    is_pattern = files.is_pattern(given)
+    found = files.matching(given) if is_pattern else files.inside_of(given)
+    if found is None:
         return [given]
-    found = [each for each in _files(given, inside) if SUFFIXES.get(split_name(each)[1]) in TABLES]
+    if not files.is_url(given):
+        found = [str(each) for each in regular_files(given, map(Path, found))]
+    if not is_pattern:
+        found = [each for each in found if SUFFIXES.get(split_name(each)[1]) in TABLES]
     if not found:
-        raise DatasetNotFoundError(
-            f"{given}: it has no files of tables, such as .csv, .jsonl or .parquet"
-        )
+        what = "it has no files of tables, such as .csv, .jsonl or .parquet"
+        raise DatasetNotFoundError(f"{given}: {'no file has such a name' if is_pattern else what}")
     return found
 
 
-def _files(given: str, found: list[str]) -> list[str]:
-    if files.is_url(given):
-        return found
-    return [str(each) for each in regular_files(given, map(Path, found))]
-
-
-def split_name(place: str) -> tuple[str, str]:
+def split_name(place: str | Path) -> tuple[str, str]:
     """Split a name into stem and suffix, without the suffix of gzip."""
-    name = PurePosixPath(files.name_of_place(place))
+    name = PurePosixPath(files.name_of_place(str(place)))
     name = PurePosixPath(name.stem) if name.suffix.lower() == ".gz" else name
     return name.stem, name.suffix.lower()
 

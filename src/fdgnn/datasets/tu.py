@@ -22,7 +22,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from fdgnn.arrays import Array, Floats, Ints, offsets_of
+from fdgnn.arrays import Array, Ints, offsets_of
 from fdgnn.checkpoints import Checkpoints
 from fdgnn.datasets.files import Expansion, TextFile, open_dataset
 from fdgnn.datasets.home import cache_home, find, warn_not_cached
@@ -32,7 +32,7 @@ from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.checks import column_at, joined_labels, name_and_place
 from fdgnn.graphs.raw import with_label_columns
 from fdgnn.records import decode, encode
-from fdgnn.schema import EdgeUse, InputSchema, ReadOptions, Vertex, VertexChoice, check_no_molecules
+from fdgnn.schema import EdgeUse, InputSchema, ReadOptions, Vertex, check_no_molecules
 
 FORMAT = 7  # raise this number whenever parsing the same files gives another result
 Dataset = tuple[GraphBatch, Ints]
@@ -177,11 +177,21 @@ def _unused(
 
 def parse_tu(files: Mapping[str, TextFile], options: ReadOptions) -> Dataset:
     """Parse the text files of one dataset, given by kind: "A", "graph_labels" and so on."""
-    y = _read_integers(_needed(files, "graph_labels"), 1)[:, 0]
-    graph_of = _read_integers(_needed(files, "graph_indicator"), 1)[:, 0] - 1
+    y, graph_of = _integers(files, "graph_labels"), _integers(files, "graph_indicator") - 1
     sizes = _graph_sizes(graph_of, y, files)
     arcs: Array = _read_arcs(_needed(files, "A"), graph_of)
-    labels, features = _vertex_data(files, options.vertex, len(graph_of))
+    labels = features = None
+    vertex, there = options.vertex, files.keys() & _OF_VERTICES
+    if vertex == "auto" and there == _OF_VERTICES:
+        vertex = "both"
+    elif vertex in ("auto", "either"):
+        vertex = "features" if there == {"node_attributes"} else "labels"
+    if vertex == "both" or (vertex == "labels" and "node_labels" in files):
+        remedy = "this dataset has no vertex labels; load it with `vertex='features'`"
+        labels = _rows(files, "node_labels", len(graph_of), "vertices", remedy)[:, 0]
+    if vertex in ("features", "both"):
+        remedy = "this dataset has no vertex features; load it with `vertex='labels'`"
+        features = _rows(files, "node_attributes", len(graph_of), "vertices", remedy)
     use, carried = _arc_data(files, options, arcs.shape[1])
     if (np.diff(graph_of) < 0).any():  # the vertices of a graph need not be listed together
         order = np.argsort(graph_of, kind="stable")
@@ -206,11 +216,11 @@ def parse_tu(files: Mapping[str, TextFile], options: ReadOptions) -> Dataset:
         if options.edge_labels == "labels":
             raise _no_edge_labels(files) from error
         graphs, use, carried = build(), "ignore", None  # an edge has different labels: none
-    vertex: Vertex = "none" if features is None else "features"
+    carry: Vertex = "none" if features is None else "features"
     schema = InputSchema(
         source="tu",
         directed=False,
-        vertex=vertex if labels is None else "labels",
+        vertex=carry if labels is None else "labels",
         label_kind=None if labels is None else "integer",
         n_features=None if features is None else features.shape[1],
         edge_labels=use,
@@ -245,11 +255,10 @@ def _integer_blocks(file: TextFile, n_columns: int) -> Iterator[tuple[int, Ints]
         n_read += n_valid
 
 
-def _read_integers(file: TextFile, n_columns: int | None = None) -> Ints:
-    """Read lines of integers, by default as many as on the first, into (n_lines, n_columns)."""
-    if n_columns is None:
-        n_columns = next(file.blocks()).split(b"\n", 1)[0].count(b",") + 1
-    return np.concatenate([block for _, block in _integer_blocks(file, n_columns)], axis=1).T
+def _integers(files: Mapping[str, TextFile], kind: str) -> Ints:
+    """Read lines of one integer."""
+    blocks = _integer_blocks(_needed(files, kind), 1)
+    return np.concatenate([block[0] for _, block in blocks])
 
 
 def _read_arcs(file: TextFile, graph_of: Ints) -> npt.NDArray[np.int32]:
@@ -277,29 +286,14 @@ def _read_arcs(file: TextFile, graph_of: Ints) -> npt.NDArray[np.int32]:
     return np.concatenate(blocks, axis=1)
 
 
-def _vertex_data(
-    files: Mapping[str, TextFile], vertex: VertexChoice, n_vertices: int
-) -> tuple[Ints | None, Floats | None]:
-    labels = features = None
-    if vertex == "auto" and files.keys() >= _OF_VERTICES:
-        vertex = "both"
-    if vertex in ("auto", "either"):
-        vertex = "features" if files.keys() & _OF_VERTICES == {"node_attributes"} else "labels"
-    if vertex == "both" or (vertex == "labels" and "node_labels" in files):
-        remedy = "this dataset has no vertex labels; load it with `vertex='features'`"
-        labels = _rows(files, "node_labels", n_vertices, "vertices", remedy)[:, 0]
-    if vertex in ("features", "both"):
-        remedy = "this dataset has no vertex features; load it with `vertex='labels'`"
-        features = _rows(files, "node_attributes", n_vertices, "vertices", remedy)
-    return labels, features
-
-
 def _rows(files: Mapping[str, TextFile], kind: str, n: int, of: str, remedy: str = "") -> Array:
     """Read one row of labels or attributes for each of the n vertices, or arcs."""
     file = _needed(files, kind, remedy)
     found: Array
-    if kind.endswith("labels"):
-        found = _read_integers(file, 1 if kind == "node_labels" else None)
+    if kind.endswith("labels"):  # as many as on the first line; of a vertex, one
+        first = next(file.blocks()).split(b"\n", 1)[0]
+        n_columns = 1 if kind == "node_labels" else first.count(b",") + 1
+        found = np.concatenate([block for _, block in _integer_blocks(file, n_columns)], axis=1).T
     else:  # lines of numbers, all of one length
         lines = (line for text in file.blocks() for line in text.decode("latin1").split("\n"))
         try:

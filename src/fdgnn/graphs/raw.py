@@ -8,7 +8,7 @@ is an invalid row, and does not affect the others. `GraphBatch.collect` checks t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
@@ -245,20 +245,29 @@ def as_graph(raw: RawGraph, schema: InputSchema) -> Graph:
         raise GraphError(f"it is {found}, but {expected} graphs are expected")
     edges = raw.edges.T if schema.pairs and raw.edges.ndim == 2 else raw.edges
     labels, features = raw.labels, None
+    if schema.vertex != "none":
+        x = _present(raw.x, schema.vertex_attributes, schema.vertices_in_words)
     if schema.vertex == "labels":
-        labels = _labels(raw.x, schema)
+        x = x[:, 0] if x.ndim == 2 and x.shape[1] == 1 else x
+        labels = x = x.astype(np.int64) if x.dtype.kind == "f" and (x == np.round(x)).all() else x
+        kind = "text" if checks.is_text(x) else "integer"
+        known = len(x) and x.ndim == 1 and (kind == "text" or x.dtype.kind in "biu")
+        if known and kind != schema.label_kind:
+            raise GraphError(f"it has {kind} labels, expected {schema.vertices_in_words}")
     elif schema.vertex == "features":
-        features = _features(raw.x, schema)
+        features = x[:, None] if x.ndim == 1 else x
+        width = (schema.n_features or 0) - len(schema.label_columns)
+        if features.ndim == 2 and len(x) and features.shape[1] != width:
+            found = features.shape[1]
+            raise GraphError(f"it has {found} features per vertex, expected {width}")
     n = raw.n_vertices
     if n is not None and MAX_VERTICES.is_below(n):
         raise GraphError(f"it has {n} vertices; {MAX_VERTICES.in_words}")
     weights = edge_labels = None
-    if schema.edge_labels != "ignore":
-        carried = _of_known_kind(raw.carried, schema, edges)
-        if schema.edge_labels == "labels":
-            edge_labels = _edge_labels(carried, schema, edges.shape[-1])
-        else:
-            weights = carried[:, 0] if carried.ndim == 2 and carried.shape[1] == 1 else carried
+    if schema.edge_labels == "labels":
+        edge_labels = _edge_data(raw, schema, edges)
+    elif schema.edge_labels == "weights":
+        weights = _edge_data(raw, schema, edges)
     if schema.weighted:
         weights = np.empty(0) if raw.weights is None and edges.size == 0 else raw.weights
     if raw.parallel and weights is not None:
@@ -277,58 +286,32 @@ def as_graph(raw: RawGraph, schema: InputSchema) -> Graph:
     )
 
 
-def _labels(x: Array | None, schema: InputSchema) -> Array:
-    x = _present(x, schema.vertex_attributes, schema.vertices_in_words)
-    x = x[:, 0] if x.ndim == 2 and x.shape[1] == 1 else x
-    if x.dtype.kind == "f" and (x == np.round(x)).all():
-        x = x.astype(np.int64)
-    text = checks.is_text(x)
-    kind = "text" if text else "integer"
-    if len(x) and x.ndim == 1 and (text or x.dtype.kind in "biu") and kind != schema.label_kind:
-        raise GraphError(f"it has {kind} labels, expected {schema.vertices_in_words}")
-    return x
-
-
-def _features(x: Array | None, schema: InputSchema) -> Array:
-    x = _present(x, schema.vertex_attributes, schema.vertices_in_words)
-    x = x[:, None] if x.ndim == 1 else x
-    width = (schema.n_features or 0) - len(schema.label_columns)
-    if x.ndim == 2 and len(x) and x.shape[1] != width:
-        raise GraphError(f"it has {x.shape[1]} features per vertex, expected {width}")
-    return x
-
-
-def _edge_labels(rows: Array, schema: InputSchema, n_arcs: int) -> Array:
-    """Find one label per arc; an arc with several entries has them as one text."""
-    rows = rows[:, None] if rows.ndim == 1 else rows
-    shape = (n_arcs, schema.edge_width or 0)
-    checks.check_shape(rows, shape, f"entries of {schema.edge_attribute}")
-    whole = rows.dtype.kind == "f" and bool(
-        ((np.abs(rows) < 2.0**63) & (rows == np.round(rows))).all()
-    )
+def _edge_data(raw: RawGraph, schema: InputSchema, edges: Array) -> Array:
+    """Return what edges carry, of the schema's kind: one label each, or weights."""
+    carried, attribute = raw.carried, schema.edge_attribute
+    if edges.size == 0 and (carried is None or carried.size == 0):
+        carried = np.empty((0, schema.edge_width or 0), dtype=float)
+        if schema.edge_kind == "text":
+            carried = carried.astype(str)
+    carried = _present(carried, (attribute or "",), schema.edges_in_words)
+    text = checks.is_text(carried) if carried.size else schema.edge_kind == "text"
+    if text != (schema.edge_kind == "text"):
+        raise GraphError(
+            f"its {attribute} has entries of kind {'text' if text else 'number'}, "
+            f"expected {schema.edges_in_words}"
+        )
+    if schema.edge_labels == "weights":
+        return carried[:, 0] if carried.ndim == 2 and carried.shape[1] == 1 else carried
+    rows = carried[:, None] if carried.ndim == 1 else carried
+    checks.check_shape(rows, (edges.shape[-1], schema.edge_width or 0), f"entries of {attribute}")
+    whole = rows.dtype.kind == "f" and ((np.abs(rows) < 2.0**63) & (rows == np.round(rows))).all()
     if whole or rows.dtype.kind == "b":
         rows = rows.astype(np.int64)
     if rows.dtype.kind not in "iu" and not checks.is_text(rows):
         raise GraphError(
-            f"its {schema.edge_attribute} has entries of dtype {rows.dtype}, "
-            f"expected {schema.edges_in_words}"
+            f"its {attribute} has entries of dtype {rows.dtype}, expected {schema.edges_in_words}"
         )
     return checks.joined_labels(rows)
-
-
-def _of_known_kind(carried: Array | None, schema: InputSchema, edges: Array) -> Array:
-    """Return what arcs carry, of the schema's kind; no entries for a graph without arcs."""
-    if edges.size == 0 and (carried is None or carried.size == 0):
-        dtype = str if schema.edge_kind == "text" else float
-        return np.empty((0, schema.edge_width or 0), dtype=dtype)
-    carried = _present(carried, (schema.edge_attribute or "",), schema.edges_in_words)
-    kind = "text" if checks.is_text(carried) else "number"
-    if kind != schema.edge_kind:
-        raise GraphError(
-            f"its {schema.edge_attribute} has entries of kind {kind}, "
-            f"expected {schema.edges_in_words}"
-        )
-    return carried
 
 
 def _present(array: Array | None, names: Sequence[str], expected: str) -> Array:
@@ -401,8 +384,8 @@ KINDS = {"b": "integer", "i": "integer", "u": "integer", "f": "real"}
 
 def infer_schema(raws: Sequence[RawGraph], options: ReadOptions) -> InputSchema:
     """Decide how to read the rows: as the options say, or else as most rows suggest."""
-    x = _commonest([_form(raw.x) for raw in raws])
-    carried = _commonest([_form(raw.carried) for raw in raws])
+    x = _commonest(raw.x for raw in raws)
+    carried = _commonest(raw.carried for raw in raws)
     weighted = any(raw.weights is not None for raw in raws)
     vertex, use = options.vertex, options.edge_labels
     if vertex == "either":  # there is no more than one
@@ -450,9 +433,9 @@ def infer_schema(raws: Sequence[RawGraph], options: ReadOptions) -> InputSchema:
     )
 
 
-def _commonest(forms: Sequence[Form | None]) -> Form:
+def _commonest(arrays: Iterable[Array | None]) -> Form:
     """Find the form of most rows; rows that carry nothing count only if all rows do."""
-    counts = Counter(form for form in forms if form is not None and form != NOTHING)
+    counts = Counter(form for form in map(_form, arrays) if form is not None and form != NOTHING)
     return counts.most_common(1)[0][0] if counts else NOTHING
 
 
