@@ -166,7 +166,21 @@ class AttributeReader:
             self._of_edges = self._edge_attributes(graph)
         names = self._of_vertices or ()
         columns = [_values(graph, "vertex", name) for name in names]
-        labels, columns = self._labels(columns)
+        # Of several columns one may have the labels; the others are features.
+        texts = [i for i, column in enumerate(columns) if checks.is_text(column)]
+        if options.vertex == "both":
+            texts = texts or [len(columns) - 1]
+        elif options.vertex != "auto":
+            texts = []
+        labels = columns.pop(texts[0]) if len(columns) > 1 and len(texts) == 1 else None
+        x = columns[0] if columns else None
+        if len(columns) > 1:
+            try:
+                x = np.hstack([c[:, None] if c.ndim == 1 else c for c in columns])
+            except ValueError as error:
+                raise GraphError(
+                    f"its attributes {', '.join(names)} do not fit side by side ({error})"
+                ) from None
         edge, weight = self._of_edges or (None, None)
         carried = _of_edges(graph, edge, options.edge_attribute is not None)
         weights = _of_edges(graph, weight, False)
@@ -193,7 +207,7 @@ class AttributeReader:
         return RawGraph(
             edges=checks.arc_array(edges),
             n_vertices=graph.n_vertices,
-            x=_side_by_side(columns, names),
+            x=x,
             carried=carried,
             directed=directed,
             vertex_attributes=names,
@@ -240,17 +254,6 @@ class AttributeReader:
                 "nothing of edges"
             )
         return chosen, beside
-
-    def _labels(self, columns: list[Array]) -> tuple[Array | None, list[Array]]:
-        """Separate the labels from several columns, and return the others, which are features."""
-        texts = [i for i, column in enumerate(columns) if checks.is_text(column)]
-        if self.options.vertex == "both":
-            texts = texts or [len(columns) - 1]
-        elif self.options.vertex != "auto":
-            texts = []
-        if len(columns) < 2 or len(texts) != 1:
-            return None, columns
-        return columns.pop(texts[0]), columns
 
 
 def _of_edges(graph: ForeignGraph, name: str | None, asked: bool) -> Array | None:
@@ -302,18 +305,6 @@ def _listed(names: Iterable[Any]) -> str:
     shown = sorted(cut(repr(name), 40) for name in names)
     more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
     return (", ".join(shown[:_SHOWN]) or "none") + more
-
-
-def _side_by_side(columns: list[Array], names: Sequence[str]) -> Array | None:
-    """Join columns of numbers or vectors to one matrix; None if there are no columns."""
-    if len(columns) < 2:
-        return columns[0] if columns else None
-    try:
-        return np.hstack([column[:, None] if column.ndim == 1 else column for column in columns])
-    except ValueError as error:
-        raise GraphError(
-            f"its attributes {', '.join(names)} do not fit side by side ({error})"
-        ) from None
 
 
 def plain(value: Any) -> Any:

@@ -119,10 +119,10 @@ PHARMACOPHORES = ("donor", "acceptor", "aromatic", "halogen", "basic", "acidic")
 
 def pharmacophore_names() -> list[str]:
     """Return the name of each combination of features, by its bits."""
-    named = [
-        [name for bit, name in enumerate(PHARMACOPHORES) if code >> bit & 1] for code in range(64)
+    return [
+        " ".join(name for bit, name in enumerate(PHARMACOPHORES) if code >> bit & 1) or "none"
+        for code in range(64)
     ]
-    return [" ".join(names) or "none" for names in named]
 
 
 def descriptor_names(which: DescriptorSet) -> tuple[str, ...]:
