@@ -432,7 +432,7 @@ def read_csv(path: Source, delimiter: str | None = None) -> tuple[Columns, Itera
     if isinstance(header, BadRow):
         raise DatasetFormatError(f"{path}: it has no header: {header.reason}")
     delimiter = delimiter or max(",;\t|", key=header.count)
-    fields = _fields([header], delimiter, strict=False)
+    fields = _fields(header, delimiter)
     if not fields or "\0" in header:
         raise DatasetFormatError(
             f"{path}: its first line is not a CSV header; save it as UTF-8 text"
@@ -450,7 +450,7 @@ def _csv_rows(lines: Iterator[Line], columns: Columns, delimiter: str) -> Iterat
         if '"' not in line and "\r" not in line:
             fields = line.split(delimiter)  # as the csv module would, in less time
         else:
-            fields = _quoted_fields(line, waiting, lines, columns, delimiter)
+            fields = _quoted_fields(line, waiting, lines, len(columns), delimiter)
         if len(fields) == len(columns):
             yield dict(zip(columns, map(unguarded, fields), strict=True))
         else:
@@ -458,39 +458,42 @@ def _csv_rows(lines: Iterator[Line], columns: Columns, delimiter: str) -> Iterat
 
 
 def _quoted_fields(
-    line: str, waiting: deque[Line], lines: Iterator[Line], columns: Columns, delimiter: str
+    line: str, waiting: deque[Line], lines: Iterator[Line], n_columns: int, delimiter: str
 ) -> list[str]:
-    """Split a line that has quotes; lines that continue a field are taken from `lines`."""
-    fields = _fields([line], delimiter, strict=True)
-    if line.count('"') % 2 and (fields is None or len(fields) != len(columns)):
-        # A quoted field may span lines, but a stray quote must not swallow the rest.
-        # The row has no more lines than these, and no more bytes than a line may have.
-        fields, ahead = None, [line]
+    """Split a line that has quotes; lines that continue a field are taken from `lines`.
+
+    A quoted field may span lines, but a stray quote must not swallow the rest. The row has no more
+    lines than `LOOK_AHEAD`, and no more bytes than a line may have.
+    """
+
+    def ahead() -> Iterator[str]:
+        yield line + "\n"
         left = MAX_ROW_BYTES.value - len(line)
-        for i in range(LOOK_AHEAD - 1):
+        for i in range(LOOK_AHEAD - 1 if line.count('"') % 2 else 0):
             if i == len(waiting):
                 waiting.extend(islice(lines, 1))
             if i == len(waiting) or isinstance(more := waiting[i], BadRow) or len(more) > left:
-                break
-            ahead.append(more)
+                return
             left -= len(more)
-        reader = csv.reader((each + "\n" for each in ahead), delimiter=delimiter, strict=True)
-        with suppress(csv.Error, StopIteration):  # a row from as few lines as possible
-            row = next(reader)
-            if len(row) == len(columns):
-                fields = row
-                for _ in range(reader.line_num - 1):
-                    waiting.popleft()
-    return _fields([line], delimiter, strict=False) or [] if fields is None else fields
+            yield more + "\n"
+
+    reader = csv.reader(ahead(), delimiter=delimiter, strict=True)
+    with suppress(csv.Error, StopIteration):  # a row from as few lines as possible
+        fields = next(reader)
+        if len(fields) == n_columns:
+            for _ in range(reader.line_num - 1):
+                waiting.popleft()
+            return fields
+    return _fields(line, delimiter)
 
 
-def _fields(lines: list[str], delimiter: str, *, strict: bool) -> list[str] | None:
-    """Split a row into fields; None if the lines hold no row, or more than one."""
+def _fields(line: str, delimiter: str) -> list[str]:
+    """Split a line into fields; there are none if it is not one row."""
     try:
-        records = list(csv.reader(lines, delimiter=delimiter, strict=strict))
+        records = list(csv.reader([line], delimiter=delimiter))
     except csv.Error:
-        return None
-    return records[0] if len(records) == 1 else None
+        return []
+    return records[0] if len(records) == 1 else []
 
 
 # ---------------------------------------------------------------------- Excel
