@@ -327,9 +327,9 @@ class GroupChoice:
         """
         if self.given is not None:
             return [self.given.get(row, ()) for row in rows]
-        if self.smarts and not graphs.molecules:
+        if self.smarts and graphs.smiles is None:
             raise ValueError("`smarts` is for molecules, and there are none; leave it out")
-        if not (graphs.molecules if self.wanted is None else self.wanted):
+        if self.wanted is False or (self.wanted is None and graphs.smiles is None):
             return None
         found = [
             connected_parts(graph)
