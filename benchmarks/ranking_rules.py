@@ -25,7 +25,7 @@ from benchmarks.molecules import CLASSES, load, scaffold_split
 from fdgnn import AutoGraphClassifier
 from fdgnn.encoders import GraphKind
 from fdgnn.ensemble import clearly_worse
-from fdgnn.fitting import FitTask, fit_model
+from fdgnn.fitting import FitTask, fit_depths
 from fdgnn.folds import choice_folds
 from fdgnn.metrics import roc_auc
 from fdgnn.seeds import seed_sequence
@@ -53,7 +53,7 @@ def outputs_of_base_models(graphs: Any, y: Any, new: Any) -> tuple[Any, Any, lis
     task = FitTask(targets, choice_folds(targets, graphs, seed)[None], roc_auc)
     held_out, outputs, names = [], [], []
     for base in AutoGraphClassifier()._base_models(GraphKind.of(graphs), len(graphs), seed):
-        fit = fit_model(base, graphs, task)
+        (fit,) = fit_depths(base, graphs, task)
         (model,) = fit.fitted
         held_out.append(fit.choice.predictions[-1])
         outputs.append(model.outputs(model.encoder.encode(new), new))

@@ -31,7 +31,7 @@ from fdgnn.encoders import EncoderUnion, GraphKind, GraphReservoir
 from fdgnn.ensemble import clearly_worse, combine
 from fdgnn.estimators.auto import CANDIDATES
 from fdgnn.exceptions import ClassImbalanceWarning, ConvergenceWarning, UnknownLabelWarning
-from fdgnn.fitting import FitTask, draw_features, fit_model
+from fdgnn.fitting import FitTask, draw_features, fit_depths
 from fdgnn.folds import choice_folds, nested_folds
 from fdgnn.linear import KernelRidge, Ridge
 from fdgnn.metrics import accuracy, squared_error
@@ -693,7 +693,7 @@ def test_too_little_to_learn_from(labeled):
 def fits_of(graphs, y, folds, metric=accuracy):
     task = FitTask(read_targets(y, graphs, True), folds, metric, by_squares=metric is accuracy)
     bases = AUTO._base_models(GraphKind.of(graphs), len(graphs), seed_sequence(0))
-    return [fit_model(base, graphs, task) for base in bases], task
+    return [fit_depths(base, graphs, task)[0] for base in bases], task
 
 
 @pytest.mark.parametrize("row", [0, 2])

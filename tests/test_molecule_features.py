@@ -32,7 +32,7 @@ from fdgnn import (
 )
 from fdgnn.encoders import GraphKind
 from fdgnn.exceptions import FDGNNWarning, GraphError, UnknownLabelWarning
-from fdgnn.fitting import BaseModel, FitTask, fit_model
+from fdgnn.fitting import BaseModel, FitTask, fit_depths
 from fdgnn.graphs.smiles import descriptor_names
 from fdgnn.linear.ridge import DESCRIPTOR_WEIGHTS
 from fdgnn.metrics import squared_error
@@ -240,7 +240,7 @@ def test_the_weight_of_descriptors_is_chosen_by_out_of_fold_error(table, rows):
     given, found = [], None
     for weight in (*DESCRIPTOR_WEIGHTS, "cv"):
         readout = KernelRidge(descriptor_weight=weight)
-        found = fit_model(BaseModel("", union(), readout, (seed_sequence(0),)), graphs, task)
+        (found,) = fit_depths(BaseModel("", union(), readout, (seed_sequence(0),)), graphs, task)
         given.append(found)
     assert found is not None
     for row in range(rows):

@@ -33,7 +33,7 @@ from fdgnn import (
 from fdgnn.context import Context
 from fdgnn.datasets import make_cycles, make_motif_graphs
 from fdgnn.exceptions import DatasetFormatError, DatasetNotFoundError, GraphError, StudyError
-from fdgnn.folds import N_FOLDS, TRAIN, choice_folds, salt_of, signature_folds
+from fdgnn.folds import N_FOLDS, TRAIN, choice_folds, signature_folds
 from fdgnn.linear.ridge import LARGE_ALPHAS, MANY
 from fdgnn.scale import chunks
 from fdgnn.scale.shards import ShardRequest, find_shards, is_many, rows_about
@@ -45,7 +45,7 @@ from fdgnn.scale.training import (
     read_shards,
     train_on_shards,
 )
-from fdgnn.seeds import seed_sequence
+from fdgnn.seeds import integer_seed, seed_sequence
 from fdgnn.training import TrainingOptions, new_model
 from fdgnn.workers import Workers
 
@@ -222,7 +222,7 @@ def test_held_out_scores_are_of_models_that_have_not_seen_the_graphs(
     graphs, table = in_memory()
     y = np.array([row["y"] for row in table])
     found = trained(shards, tmp_path / "w", colors(alpha=0.1))
-    salt = salt_of(found.seed_)
+    salt = integer_seed(found.seed_)
     folds = signature_folds(graphs.coloring.signatures, salt, N_FOLDS)
     outputs = np.full(len(y), np.nan)
     for fold in range(n_left_out):
@@ -405,7 +405,7 @@ def test_folds_are_those_of_memory_wherever_a_row_is(shards, tmp_path, monkeypat
     folds = folds_of(found, targets, seed)
     assert set(folds.tolist()) == {0, 1, 2, 3, 4}
     assert (folds == choice_folds(targets, graphs, seed)).all()
-    turned = signature_folds(found.signatures[::-1], salt_of(seed))
+    turned = signature_folds(found.signatures[::-1], integer_seed(seed))
     assert (turned[::-1] == folds).all()
     take_for_many(monkeypatch, 50)
     few = folds_of(found, targets, seed)

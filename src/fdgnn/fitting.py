@@ -1,8 +1,8 @@
 """Fit base models: encode, choose alpha by out-of-fold predictions, train readouts.
 
 A *base model* is an encoder with a readout, neither of them fitted. `fit_depths` is the one routine
-that fits it: for an estimator's `fit` (by `fit_model`, at one depth), for searches and nested
-cross-validation, and for models whose alpha is known. They differ only in the rows of folds of the
+that fits it: for an estimator's `fit`, for searches and nested cross-validation, and for models
+whose alpha is known. They differ only in the rows of folds of the
 `FitTask`:
 
 - no row: alpha is known, and nothing is predicted out of fold;
@@ -349,14 +349,17 @@ class ModelFit:
 # ---------------------------------------------------------------------- the routine
 
 
-def fit_model(
+def fit_depths(
     base: BaseModel,
     graphs: GraphBatch | GraphSource,
     task: FitTask,
+    depths: Sequence[int | None] = (None,),
     *,
     alphas: Sequence[float] | None = None,
+    more: Mapping[str, Metric] | None = None,
     n_jobs: int | None = None,
-) -> ModelFit:
+    train: bool = True,
+) -> list[ModelFit]:
     """Fit a base model: encode graphs, choose alpha in each row of folds, train on all graphs.
 
     Parameters
@@ -365,30 +368,21 @@ def fit_model(
     graphs : GraphBatch or GraphSource
         Checked graphs in memory, or graphs in chunks out of core.
     task : FitTask
+    depths : sequence of int or None
+        Depths of the encoder, of which one pass of the deepest serves all; None: its own.
     alphas : sequence of float, optional
         What is tried; by default the grid of the readout.
+    more : mapping of metrics, optional
+        Further metrics to score by.
     n_jobs : int, optional
         Threads of the encoder.
-    """
-    (found,) = fit_depths(base, graphs, task, (None,), alphas=alphas, n_jobs=n_jobs)
-    return found
+    train : bool, default=True
+        Otherwise there are only scores and predictions, no readouts of all graphs.
 
-
-def fit_depths(
-    base: BaseModel,
-    graphs: GraphBatch | GraphSource,
-    task: FitTask,
-    depths: Sequence[int | None],
-    *,
-    alphas: Sequence[float] | None = None,
-    more: Mapping[str, Metric] | None = None,
-    n_jobs: int | None = None,
-    train: bool = True,
-) -> list[ModelFit]:
-    """Fit a base model at several depths of its encoder; one pass of the deepest serves all.
-
-    Without `train` there are only scores and predictions, no readouts of all graphs. `more` are
-    further metrics to score by.
+    Returns
+    -------
+    list of ModelFit
+        One for each depth.
     """
     start = time.thread_time()  # of the processor, whatever else the machine does
     score = task.compared if alphas is None else None  # all alphas that are given are tried

@@ -50,7 +50,7 @@ def choice_folds(
     together, and training out of core has the same folds.
     """
     if len(targets) > MANY_GRAPHS:
-        return signature_folds(graphs.coloring.signatures, salt_of(seed), n_folds)
+        return signature_folds(graphs.coloring.signatures, integer_seed(seed), n_folds)
     if len(targets.names) > 1 and not (targets.classes is None and targets.known.all()):
         return balanced_folds(targets, n_folds, seed)
     if targets.classes is None:
@@ -66,8 +66,7 @@ def stratified_folds(codes: Array, seed: np.random.SeedSequence, n_folds: int = 
             "a class has only one graph, and probabilities and alpha are learned from out-of-fold "
             "predictions; give every class at least two, or give alpha, and no probability"
         )
-    random_state = int(seed.generate_state(1)[0])
-    return stratified(codes, min(n_folds, fewest), random_state)
+    return stratified(codes, min(n_folds, fewest), integer_seed(seed))
 
 
 def shuffled_folds(n: int, seed: np.random.SeedSequence, n_folds: int = N_FOLDS) -> Ints:
@@ -86,11 +85,6 @@ def signature_folds(signatures: npt.NDArray[np.uint64], salt: int, n_folds: int 
     """
     bits = mixed_bits(signatures ^ np.uint64(salt % 2**64))
     return np.asarray((bits >> np.uint64(32)) % np.uint64(n_folds), dtype=np.int64)
-
-
-def salt_of(seed: np.random.SeedSequence) -> int:
-    """Return the number on which folds by signatures depend."""
-    return int(seed.generate_state(1)[0])
 
 
 def balanced_folds(targets: Targets, n_folds: int, seed: np.random.SeedSequence) -> Ints:

@@ -446,13 +446,18 @@ def check_label_types(y: Any, name: str = "y") -> None:
     if isinstance(y, np.ndarray) and y.dtype.kind != "O":
         return
     labels = np.asarray(y, dtype=object).ravel().tolist()
-    kinds = {_kind_of_label(found) for found in set(map(type, labels))}
-    if len(kinds) < 2:
+    if len(set(map(type, labels))) < 2:
         return
     first: dict[str, int] = {}  # where each kind is seen first
     for i, label in enumerate(labels):
+        if isinstance(label, bool | np.bool_):
+            kind = "bool"
+        elif isinstance(label, Number | np.number):
+            kind = "number"
+        else:
+            kind = "text" if isinstance(label, str) else type(label).__qualname__
         if not is_unknown(label):
-            first.setdefault(_kind_of_label(type(label)), i)
+            first.setdefault(kind, i)
     if len(first) > 1:
         examples = ", ".join(
             f"{type(labels[i]).__name__} ({name}[{i}] is {cut(repr(labels[i]), 40)})"
@@ -462,15 +467,6 @@ def check_label_types(y: Any, name: str = "y") -> None:
             f"{name} mixes types of class labels: {examples}; convert all labels to one type, for "
             "example to text by [str(label) for label in y]"
         )
-
-
-def _kind_of_label(label_type: type) -> str:
-    """Return the kind of a label's type; whole and real numbers are of one kind."""
-    if issubclass(label_type, bool | np.bool_):
-        return "bool"
-    if issubclass(label_type, Number | np.number):
-        return "number"
-    return "text" if issubclass(label_type, str) else label_type.__qualname__
 
 
 def _given_array(values: Any) -> Array:

@@ -186,11 +186,6 @@ class FittedTarget(Target):
     scores: ConformalScores | None = None
     difficulty: Floats | None = None
 
-    @classmethod
-    def of(cls, target: Target) -> Self:
-        """Return the target before anything is learned."""
-        return cls(target.name, target.classes, target.columns, transform=target.transform)
-
     def learned(
         self,
         outputs: Floats,

@@ -32,7 +32,7 @@ from fdgnn.encoders.descriptors import DescriptorBlock
 from fdgnn.encoders.registry import register_encoder, registered_class
 from fdgnn.ensemble import combine
 from fdgnn.exceptions import InvalidGraphWarning, OutOfDomainWarning, frames_of_libraries
-from fdgnn.fitting import FEW_GRAPHS, BaseModel, FitTask, FittedModel, ModelFit, fit_model
+from fdgnn.fitting import FEW_GRAPHS, BaseModel, FitTask, FittedModel, ModelFit, fit_depths
 from fdgnn.folds import TRAIN, choice_folds
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.checks import check_finite
@@ -160,7 +160,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         graphs = as_batch(X)
         targets = read_targets(y, graphs, self._classify, self.target_transform)
         task, graphs, bases = self._task(graphs, targets, sample_weight)
-        fits = [fit_model(base, graphs, task, n_jobs=self.n_jobs) for base in bases]
+        fits = [fit_depths(base, graphs, task, n_jobs=self.n_jobs)[0] for base in bases]
         if self.scoring is None and any(len(fit.alphas) > 1 for fit in fits):
             handled = self.threshold is not None or self.class_weight is not None
             warn_class_imbalance(task.targets, handled)
@@ -282,7 +282,10 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         `targets`, `predictions` (n, q) and `weights` are those of the graphs held out.
         """
         cut = self.threshold
-        each = [FittedTarget.of(target) for target in targets.each]
+        each = [
+            FittedTarget(target.name, target.classes, target.columns, transform=target.transform)
+            for target in targets.each
+        ]
         if predictions is not None:
             for t, target in enumerate(each):
                 known, own = targets.known[:, t], weights

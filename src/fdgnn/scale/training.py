@@ -29,8 +29,8 @@ from fdgnn.evaluation.record import (
 )
 from fdgnn.evaluation.scores import provenance, target_scores
 from fdgnn.exceptions import DatasetFormatError, GraphError
-from fdgnn.fitting import BaseModel, fit_model
-from fdgnn.folds import MANY_GRAPHS, N_FOLDS, TRAIN, choice_folds, salt_of, signature_folds
+from fdgnn.fitting import BaseModel, fit_depths
+from fdgnn.folds import MANY_GRAPHS, N_FOLDS, TRAIN, choice_folds, signature_folds
 from fdgnn.graphs.converters import as_batch
 from fdgnn.linear import Ridge
 from fdgnn.linear.passes import least_bytes
@@ -40,6 +40,7 @@ from fdgnn.options import TrainingOptions
 from fdgnn.scale.chunks import Block, Chunk, ChunkedGraphs, parse_block, save_chunk
 from fdgnn.scale.shards import Shard, ShardRequest, rows_about
 from fdgnn.schema import InputSchema, TaskName
+from fdgnn.seeds import integer_seed
 from fdgnn.selection.scoring import NestedPredictions
 from fdgnn.targets import Targets
 from fdgnn.threads import one_blas_thread
@@ -208,7 +209,7 @@ def train_on_shards(model: Any, graphs: ChunkedGraphs, targets: Targets) -> Eval
     check_supported(bases, graphs)
     source: Any = graphs
     with one_blas_thread():
-        fits = [fit_model(base, source, task) for base in bases]
+        fits = [fit_depths(base, source, task)[0] for base in bases]
         predictions = model._assemble(fits, source, task)
     some = folds != TRAIN
     found = _evaluation(model, targets[some], predictions[some], len(targets))
@@ -221,7 +222,7 @@ def folds_of(graphs: ChunkedGraphs, targets: Targets, seed: np.random.SeedSequen
     if len(graphs) <= MANY_GRAPHS:
         source: Any = graphs
         return choice_folds(targets, source, seed)
-    folds = signature_folds(graphs.signatures, salt_of(seed))
+    folds = signature_folds(graphs.signatures, integer_seed(seed))
     return folds if len(graphs) <= MANY else np.where(folds == 0, 0, TRAIN)
 
 

@@ -30,7 +30,7 @@ from fdgnn.encoders import GraphKind
 from fdgnn.ensemble import combine
 from fdgnn.estimators import FDGNNClassifier, GraphModel
 from fdgnn.estimators.models import GraphClassifierMixin, GraphRegressorMixin
-from fdgnn.fitting import FitTask, ModelFit, fit_depths, fit_model
+from fdgnn.fitting import FitTask, ModelFit, fit_depths
 from fdgnn.folds import N_FOLDS, TEST, check_groups, fold_rows
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
@@ -259,12 +259,12 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         graphs = as_batch(X)
         targets = read_targets(y, graphs, model._classify, model.target_transform)
         task, graphs, bases = model._task(graphs, targets, sample_weight)
-        fits = []
+        fits: list[ModelFit] = []
         for one in bases:
             alpha = chosen.get(one.name)
             if alpha is not None:
                 alphas = None if isinstance(alpha, tuple) else (alpha,)
-                fits.append(fit_model(one, graphs, task, alphas=alphas, n_jobs=model.n_jobs))
+                fits += fit_depths(one, graphs, task, alphas=alphas, n_jobs=model.n_jobs)
         model._assemble(fits, graphs, task)
         self.best_estimator_ = model
         return self
