@@ -147,21 +147,22 @@ class GraphBatch(Sequence[Graph]):
             union, faults = join(parts)
             if not faults:
                 batch, faults = cls._assemble(union)
-            given, kind = [graphs[part.position] for part in parts], parts[0].kind
-            rows = [graph.descriptors or {} for graph in given]
-            faults = faults or (mixed_kinds(rows) if kind.descriptors is not None else {})
+            given = [graphs[part.position] for part in parts]
+            more: dict[str, Any] = {}
+            if parts[0].kind.descriptors is not None:
+                rows = [graph.descriptors or {} for graph in given]
+                faults = faults or mixed_kinds(rows)
+                if not faults:
+                    more["descriptors"] = Descriptors.of_rows(rows)
             errors |= {parts[g].position: reason for g, reason in faults.items()}
             if faults:
                 batch, parts = None, [part for g, part in enumerate(parts) if g not in faults]
             elif batch is not None:
-                names = tuple(graph.vertex_names for graph in given)
-                smiles = [graph.smiles for graph in given if graph.smiles is not None]
-                batch = replace(
-                    batch,
-                    descriptors=Descriptors.of_rows(rows) if kind.descriptors is not None else None,
-                    smiles=SmilesColumn.of(smiles) if kind.smiles else None,
-                    vertex_names=None if all(own is None for own in names) else names,
-                )
+                if parts[0].kind.smiles:
+                    more["smiles"] = SmilesColumn.of([g.smiles for g in given if g.smiles])
+                if any(graph.vertex_names is not None for graph in given):
+                    more["vertex_names"] = tuple(graph.vertex_names for graph in given)
+                batch = replace(batch, **more) if more else batch
         return batch, errors
 
     @classmethod

@@ -184,7 +184,7 @@ def valid_graphs(
     Parameters are those of `as_batch`; `fits` returns what is wrong with a kind of graphs,
     or None.
     """
-    options, schema = options or ReadOptions(), schema_of(like)
+    options, schema = options or DEFAULT_OPTIONS, schema_of(like)
     faults: dict[int, str] = {}
     known = None if like is None else () if schema is None else schema.label_columns
     if all(type(item) is Graph for item in items):  # most often: there is nothing to infer
@@ -222,7 +222,9 @@ def valid_graphs(
                 unused=attributes.unused, warn=like is None, fits=fits, known=known,
             )  # fmt: skip
     errors = dict(sorted((faults | joined.errors).items()))
-    rows = np.array([i for i in range(len(items)) if i not in errors], dtype=np.int64)
+    rows: Ints = np.arange(len(items))
+    if errors:
+        rows = np.delete(rows, list(errors))
     graphs = joined.graphs
     if graphs is None:
         graphs = GraphBatch.empty(joined.schema or schema)

@@ -206,7 +206,7 @@ def join(
                 source="graphs", directed=batch.directed, vertex="features", n_features=width,
                 edge_labels="ignore", label_columns=columns,
             )  # fmt: skip
-    return Joined(schema, replace(batch, schema=schema), faults)
+    return Joined(schema, batch if schema is None else replace(batch, schema=schema), faults)
 
 
 def _too_bare(raws: Mapping[int, Any], schema: InputSchema) -> dict[int, str]:
