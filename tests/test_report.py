@@ -454,6 +454,12 @@ def test_a_comparison_with_report_data_shows_our_model(tmp_path):
     assert {"methods-0-0", "search-0", "map-0", "confusion-0"} <= figures
 
 
+def test_no_method_is_called_worse_without_scores(tmp_path):
+    ours, _, walks = examples.comparison_of()
+    shown = make(tmp_path, write_run(tmp_path / "run", [ours, walks]))
+    assert "better mean" not in shown.caption("methods-0-0")
+
+
 def test_comparison_of_which_nothing_finished(tmp_path):
     walks = examples.comparison_of()[2:]
     shown = make(tmp_path, write_run(tmp_path / "run", [*walks, *walks]))

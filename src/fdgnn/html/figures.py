@@ -274,9 +274,11 @@ def our_evaluation(found: Sequence[Evaluation]) -> Evaluation | None:
     return next((one for one in found if is_ours(one) and one.score is not None), None)
 
 
-def better(found: Sequence[Evaluation], ours: Evaluation) -> list[str]:
-    """Return the methods of others that have a better mean than ours."""
+def better(found: Sequence[Evaluation], ours: Evaluation | None) -> list[str] | None:
+    """Return the methods of others that have a better mean than ours; None without any scores."""
     others = [one for one in found if not is_ours(one) and one.score is not None]
+    if ours is None or not others:
+        return None
     return [one.model.title for one in others if best(ours.protocol.scoring, [ours, one]) is one]
 
 

@@ -64,20 +64,17 @@ def build_page(
     scripts = {"early": _text("scripts/early.js"), "page": joined_script(f"{name}.js")}
     if library is not None:
         scripts["library"] = library
-    html: str = (
-        _templates()
-        .get_template(f"{name}.html.j2")
-        .render(
-            title=title,
-            summary=summary,
-            version=__version__,
-            policy=_content_policy(*scripts.values(), workers=worker is not None),
-            style=_markup(_text("templates/base.css") + _text(f"templates/{name}.css")),
-            data=_markup(data),
-            scripts={key: _markup(text) for key, text in scripts.items()},
-            worker=worker and _markup(joined_script(worker)),
-            **values,
-        )
+    template = _templates().get_template(f"{name}.html.j2")
+    html: str = template.render(
+        title=title,
+        summary=summary,
+        version=__version__,
+        policy=_content_policy(*scripts.values(), workers=worker is not None),
+        style=_markup(_text("templates/base.css") + _text(f"templates/{name}.css")),
+        data=_markup(data),
+        scripts={key: _markup(text) for key, text in scripts.items()},
+        worker=worker and _markup(joined_script(worker)),
+        **values,
     )
     return html.encode("utf-8", errors="replace")  # paths may hold bytes that are not text
 
