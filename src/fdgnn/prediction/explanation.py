@@ -44,9 +44,8 @@ from fdgnn.prediction.predictor import valid_rows
 from fdgnn.records import Record, decode
 
 Cells = dict[str, Any]  # one row of output, by column
-_COLUMNS = (
+_SUMMARY = (
     "row", "id", "class", "score", "base_score", "domain_distance", "out_of_domain", "warning",
-    "vertex", "label", "group", "vertices",
 )  # fmt: skip
 _CHANGES = ("changes", "changed_smiles", "changed_prediction", "flips")
 _LONGEST = 100  # letters of an id in the name of a picture
@@ -202,24 +201,24 @@ def explanation_writer(
     too. `guard` and `as_json` are as in `table_writer`.
     """
     objects = Path(output).suffix == ".jsonl" or (as_json and output == "-")
-    names = [*_COLUMNS, *(["descriptor"] * descriptors), "attribution", "effect"]
-    names += _CHANGES if changes else ()
+    names = [*_SUMMARY, "vertex", "label", "group", "vertices"]
+    names += [*["descriptor"] * descriptors, "attribution", "effect", *_CHANGES * changes]
     with table_writer(output, guard, as_json=as_json) as write:
 
         def write_all(explained: Iterable[ExplainedRow]) -> None:
+            found = [_object_of(one) for one in explained]
             if objects:
-                for one in explained:
-                    cells = _rounded(_object_of(one), one.decimals)
+                for cells in found:
                     write({name: [value] for name, value in cells.items()})
                 return
-            rows = [_rounded(cells, one.decimals) for one in explained for cells in _rows_of(one)]
+            rows = [cells for one in found for cells in _rows_of(one)]
             write({name: [cells.get(name) for cells in rows] for name in names})
 
         yield write_all
 
 
 def _object_of(one: ExplainedRow) -> Cells:
-    """Return an explanation as one object, which has only what there is."""
+    """Return an explanation as one object with rounded numbers, which has only what there is."""
     found = one.explanation
     cells = one.summary | {"labels": one.labels, "vertices": found.vertices.tolist()}
     if found.graph is not None and found.graph.vertex_names is not None:
@@ -237,7 +236,7 @@ def _object_of(one: ExplainedRow) -> Cells:
             for group in found.groups
         ]
     if one.counterfactuals:
-        names = ("changes", "smiles", "prediction", "score", "flips", "out_of_domain")
+        names = ("changes", "smiles", "prediction", "score", "effect", "flips", "out_of_domain")
         cells["counterfactuals"] = [
             {name: getattr(each, name) for name in names} for each in one.counterfactuals
         ]
@@ -245,34 +244,28 @@ def _object_of(one: ExplainedRow) -> Cells:
         cells["descriptors"] = dict(found.descriptors)
     if found.edges is not None and found.edge_effects is not None:
         cells |= {"edges": found.edges.T.tolist(), "edge_effects": found.edge_effects.tolist()}
-    return cells
+    return {name: _rounded(value, one.decimals) for name, value in cells.items()}
 
 
-def _rows_of(one: ExplainedRow) -> Iterator[Cells]:
+def _rows_of(one: Cells) -> Iterator[Cells]:
     """Yield an explanation as one row per vertex, group, descriptor and counterfactual.
 
     Vertices are called by their names, if they have some, or else by their numbers.
     """
-    found, n = one.explanation, len(one.explanation.vertices)
-    named = None if found.graph is None else found.graph.vertex_names
-    called: Sequence[Any] = range(n) if named is None else named
-    labels = one.labels or [None] * n
-    effects = [None] * n if found.vertex_effects is None else found.vertex_effects.tolist()
+    summary, n = {name: one[name] for name in _SUMMARY}, len(one["vertices"])
+    called = one.get("vertex_names") or range(n)
+    labels, effects = one["labels"] or [None] * n, one.get("vertex_effects") or [None] * n
     names = ("vertex", "label", "attribution", "effect")
-    for cells in zip(called, labels, found.vertices.tolist(), effects, strict=True):
-        yield one.summary | dict(zip(names, cells, strict=True))
-    for group in found.groups:
-        yield one.summary | {
-            "group": group.name,
-            "vertices": " ".join(str(called[v]) for v in group.vertices.tolist()),
-            "attribution": group.attribution,
-            "effect": group.effect,
-        }
-    for name, value in found.descriptors.items():
-        yield one.summary | {"descriptor": name, "attribution": value}
-    for each in one.counterfactuals:
-        values = ("; ".join(each.changes), each.smiles, each.prediction, each.flips)
-        yield one.summary | dict(zip(_CHANGES, values, strict=True)) | {"effect": each.effect}
+    for cells in zip(called, labels, one["vertices"], effects, strict=True):
+        yield summary | dict(zip(names, cells, strict=True))
+    for group in one.get("groups", ()):
+        inside = " ".join(str(called[v]) for v in group["vertices"])
+        yield summary | group | {"group": group["name"], "vertices": inside}
+    for name, value in one.get("descriptors", {}).items():
+        yield summary | {"descriptor": name, "attribution": value}
+    for each in one.get("counterfactuals", ()):
+        values = ("; ".join(each["changes"]), each["smiles"], each["prediction"], each["flips"])
+        yield summary | dict(zip(_CHANGES, values, strict=True)) | {"effect": each["effect"]}
 
 
 # ---------------------------------------------------------------------- groups of vertices
