@@ -93,30 +93,22 @@ class EncoderRecord(Record, frozen=True, kw_only=True):
 # ---------------------------------------------------------------------- from an encoder
 
 
-def describe_encoder(encoder: Encoder) -> EncoderRecord:
-    """Describe a fitted encoder, without its arrays."""
-    for _, each in encoder.named_encoders:
-        _check_random_state(each)
-    return _record(encoder, as_plain(encoder.facts()))
-
-
-def describe_template(encoder: Encoder) -> EncoderRecord:
-    """Describe an encoder that is a parameter, and so not fitted."""
-    _check_random_state(encoder)
-    inner = [(k, as_plain(describe_template(each))) for k, each in encoder.named_encoders]
-    return _record(encoder, dict.fromkeys(encoder.encoder_parameters, inner))
-
-
-def _check_random_state(encoder: Encoder) -> None:
-    state = encoder.random_state
-    if state is not None and not isinstance(state, Integral):
-        refuse(
-            f"the random_state of its {type(encoder).__name__} is a {type(state).__name__}, which "
-            "a file cannot hold; give an integer"
-        )
-
-
-def _record(encoder: Encoder, facts: dict[str, Any]) -> EncoderRecord:
+def describe_encoder(encoder: Encoder, *, fitted: bool = True) -> EncoderRecord:
+    """Describe an encoder, without its arrays; one that is a parameter is not fitted."""
+    # The seed of a fitted encoder is kept, but for those of encoders that it joins.
+    named = encoder.named_encoders
+    for each in [own for _, own in named] if fitted else [encoder]:
+        state = each.random_state
+        if state is not None and not isinstance(state, Integral):
+            refuse(
+                f"the random_state of its {type(each).__name__} is a {type(state).__name__}, which "
+                "a file cannot hold; give an integer"
+            )
+    if fitted:
+        facts = as_plain(encoder.facts())
+    else:
+        inner = [(name, as_plain(describe_encoder(own, fitted=False))) for name, own in named]
+        facts = dict.fromkeys(encoder.encoder_parameters, inner)
     if _ENCODERS.get(getattr(encoder, "kind", "")) is not type(encoder):
         refuse(
             f"the encoder {type(encoder).__name__} is not registered, so that a file cannot name "

@@ -46,17 +46,20 @@ def fit_ridge(
     """Return weights (q, P) and intercept (q,) of one ridge regression on dense features.
 
     Normal equations in the smaller of the two dimensions; if rounding makes them singular, the
-    singular value decomposition. Sample weights always take the P x P form.
+    singular value decomposition.
     """
+    n, P = X.shape
+    if weights is not None and n <= P:
+        dual, intercept = fit_dual(X @ X.T, Y, alpha, weights)
+        return dual.T @ X, intercept
     if weights is not None:
         return Moments.of(X, Y, weights).solve(alpha)
-    n, P = X.shape
     mean, level = X.sum(axis=0) / n, Y.sum(axis=0) / n
     Z, T = X - mean, Y - level
     W = _solve(Z.T @ Z, Z.T @ T, alpha) if n > P else None
     if n <= P:
-        dual = _solve(Z @ Z.T, T, alpha)
-        W = None if dual is None else Z.T @ dual
+        solution = _solve(Z @ Z.T, T, alpha)
+        W = None if solution is None else Z.T @ solution
     if W is None:
         U, s, Vt = linalg.svd(Z, full_matrices=False)
         W = Vt.T @ ((s / (s**2 + alpha))[:, None] * (U.T @ T))

@@ -14,7 +14,6 @@ from sklearn.base import BaseEstimator
 from fdgnn import limits
 from fdgnn.arrays import Features, Floats, Ints, spread
 from fdgnn.linear.closed_form import (
-    fit_dual,
     fit_exactly,
     fit_ridge,
     held_out_exactly,
@@ -236,6 +235,15 @@ class Ridge(_RidgeRegression):
             predictions = solver.predict(each * unit)
             return RidgePath(predictions, each, unit, lambda a: LinearReadout(*solver.fit(a)))
         dense = np.asarray(X)
+
+        def fit(a: Floats) -> LinearReadout:
+            coef, intercept = np.empty((Y.shape[1], X.shape[1])), np.empty(Y.shape[1])
+            for group in target_groups(Y, weights, a):
+                rows, targets, own = group.part(Y)
+                solved = fit_ridge(dense[rows], targets, group.alpha, own)
+                coef[group.columns], intercept[group.columns] = solved
+            return LinearReadout(coef, intercept)
+
         found = np.full((len(folds), len(each), *Y.shape), np.nan)
         with one_blas_thread():
             for group in target_groups(Y, weights) if len(folds) else ():
@@ -244,7 +252,7 @@ class Ridge(_RidgeRegression):
                 for row, fold in enumerate(folds):
                     part = held_out_predictions(dense[some], targets, each * unit, fold[some], own)
                     found[row][:, known[:, None], group.columns] = part
-        return RidgePath(found, each, unit, lambda a: _dense_readout(dense, Y, a, weights))
+        return RidgePath(found, each, unit, fit)
 
     def _unit(self, X: Features | Chunks) -> float:
         if not self.normalize:
@@ -257,21 +265,6 @@ class Ridge(_RidgeRegression):
             return LinearReadout(np.ascontiguousarray((X.T @ dual).T), intercept)
 
         return partial(SparseProducts, X), partial(row_products, X), readout
-
-
-def _dense_readout(X: Floats, Y: Floats, alphas: Floats, weights: Floats | None) -> LinearReadout:
-    """Return the readout with an alpha (q,) for each output."""
-    coef, intercept = np.empty((Y.shape[1], X.shape[1])), np.empty(Y.shape[1])
-    for group in target_groups(Y, weights, alphas):
-        rows, targets, own = group.part(Y)
-        part = X[rows]
-        if own is not None and len(part) <= part.shape[1]:
-            dual, level = fit_dual(part @ part.T, targets, group.alpha, own)
-            coef[group.columns], intercept[group.columns] = dual.T @ part, level
-        else:
-            solved = fit_ridge(part, targets, group.alpha, own)
-            coef[group.columns], intercept[group.columns] = solved
-    return LinearReadout(coef, intercept)
 
 
 @dataclass(eq=False, repr=False)

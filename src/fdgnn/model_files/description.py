@@ -18,7 +18,6 @@ from fdgnn.encoders.registry import (
     Value,
     build_encoder,
     describe_encoder,
-    describe_template,
     difference,
     plain_parameters,
     refuse,
@@ -178,7 +177,7 @@ def _describe_estimator(model: FittedModel) -> EstimatorRecord:
 def _described(value: Any) -> Any:
     """Describe an encoder or a readout that is not fitted, and rows of these and plain values."""
     if isinstance(value, Encoder):
-        return describe_template(value)
+        return describe_encoder(value, fitted=False)
     for kind, readout in _READOUTS.items():
         if isinstance(value, readout):
             return EncoderRecord(kind=kind, parameters=plain_parameters(value), facts={})
