@@ -136,5 +136,6 @@ def test_settings_that_cannot_be_name_options(file, run_fdgnn, options, message)
     ("row 3: 'C=C' and tol=1e-5", "row 3: 'C=C' and tol=1e-5"),
     ("class `a is odd", "class `a is odd"),
 ])  # fmt: skip
-def test_messages_of_the_library_in_words_of_the_command(message, words):
+def test_messages_of_the_library_in_words_of_the_command(message, words, run_fdgnn):  # noqa: F811
+    assert run_fdgnn("fit", "--help").exit_code == 0  # the running command
     assert name_options(message) == words

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
-from functools import cache, wraps
+from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -110,7 +110,9 @@ class _Command(TyperCommand):
                 words[-1] += f" {word}"
             else:
                 words.append(word)
-        _running.update(_options_of(self))
+        _running.update({each.name: each for each in self.params if each.opts[0].startswith("-")})
+        if "split" in _running:  # columns beside the graphs are read for it
+            _running["columns"] = _running["split"]
         return super().parse_args(ctx, words)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -299,38 +301,13 @@ def command_line() -> str:
     return shlex.join(["fdgnn", *sys.argv[1:]])
 
 
-@cache
-def _parser() -> Any:
-    """Return the option parser of all commands, built once."""
-    return get_command(app)
-
-
-@cache
-def _all_options() -> dict[str, Any]:
-    """Return the options of all commands by the names of their Python parameters."""
-    found: dict[str, Any] = {}
-    commands = [_parser()]
-    for command in commands:
-        commands += getattr(command, "commands", {}).values()
-        found |= _options_of(command)
-    return found
-
-
-def _options_of(command: Any) -> dict[str, Any]:
-    found = {each.name: each for each in command.params if each.opts[0].startswith("-")}
-    if "split" in found:  # columns beside the graphs are read for it
-        found["columns"] = found["split"]
-    return found
-
-
 def name_options(message: str) -> str:
-    """Write options for the parameters of the library that a message names.
+    """Write the running command's options for the parameters of the library in a message.
 
     The library names a parameter in backticks, as `n_units` or `n_units=0`, or at the beginning of
     the message, as in "n_units=0: expected an integer".
     """
-    options = _all_options() | _running  # those of the running command win
-    if message.partition("=")[0] in options and ": " in message:
+    if message.partition("=")[0] in _running and ": " in message:
         given, _, expected = message.partition(": ")
         message = f"`{given}`: {expected}"
     parts = message.split("`")
@@ -338,7 +315,7 @@ def name_options(message: str) -> str:
         return message
     for i in range(1, len(parts), 2):
         name, _, value = parts[i].partition("=")
-        option = options.get(name)
+        option = _running.get(name)
         if option is None:
             parts[i] = f"`{parts[i]}`"
         elif value == "False" and option.secondary_opts:
@@ -362,7 +339,7 @@ def main() -> None:
     _fill_in_closed_streams()
     try:
         with _interruptible():
-            _parser()(prog_name="fdgnn")
+            get_command(app)(prog_name="fdgnn")
     except BrokenPipeError:  # whoever read our output has seen enough
         sys.exit(1)
     except (FDGNNError, ValueError, OSError) as error:

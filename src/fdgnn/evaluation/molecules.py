@@ -27,36 +27,31 @@ def murcko_scaffolds(smiles: Sequence[str], n_jobs: int | None = None) -> Array:
     Molecules without rings have the same, empty, scaffold.
     """
     require("rdkit", "chem", "Scaffolds of molecules")
-    return np.array(_in_chunks(_scaffolds, smiles, n_jobs), dtype=object)
+    return np.concatenate(_in_chunks(_scaffolds, smiles, n_jobs))
 
 
 def morgan_counts(molecules: Any, n_jobs: int | None = None) -> sp.csr_array:
     """Count the Morgan substructures of each SMILES or RDKit ``Mol``, hashed into columns."""
     require("rdkit", "chem", "Morgan fingerprints")
-    rows = _in_chunks(_counts, molecules, n_jobs)
-    indices = [np.array(list(row), dtype=np.int32) for row in rows]
-    values = [np.array(list(row.values()), dtype=np.float64) for row in rows]
-    ends = np.cumsum([0, *map(len, indices)]).astype(np.int32)  # forests take no wider ones
-    parts = np.concatenate(values), np.concatenate(indices), ends
-    return sp.csr_array(parts, shape=(len(molecules), N_COLUMNS))
+    found: sp.csr_array = sp.vstack(_in_chunks(_counts, molecules, n_jobs), format="csr")
+    return found
 
 
 def _in_chunks(work: Any, molecules: Sequence[Any], n_jobs: int | None) -> list[Any]:
     chunks = [molecules[i : i + _CHUNK] for i in range(0, len(molecules), _CHUNK)]
-    done = parallel(n_jobs)(joblib.delayed(work)(chunk) for chunk in chunks)
-    return [one for chunk in done for one in chunk]
+    return list(parallel(n_jobs)(joblib.delayed(work)(chunk) for chunk in chunks))
 
 
-def _scaffolds(smiles: Sequence[str]) -> list[str]:
+def _scaffolds(smiles: Sequence[str]) -> Array:
     from rdkit.Chem.Scaffolds.MurckoScaffold import MurckoScaffoldSmiles
     from rdkit.rdBase import BlockLogs
 
     scaffold: Callable[[str], str] = MurckoScaffoldSmiles
     with BlockLogs():  # reported when they were read
-        return [scaffold(one) for one in smiles]
+        return np.array([scaffold(one) for one in smiles], dtype=object)
 
 
-def _counts(molecules: Sequence[Any]) -> list[dict[int, int]]:
+def _counts(molecules: Sequence[Any]) -> sp.csr_array:
     from rdkit.Chem import MolFromSmiles
     from rdkit.Chem.rdFingerprintGenerator import GetMorganGenerator
     from rdkit.rdBase import BlockLogs
@@ -64,8 +59,8 @@ def _counts(molecules: Sequence[Any]) -> list[dict[int, int]]:
     made = GetMorganGenerator(radius=RADIUS, fpSize=N_COLUMNS)
     with BlockLogs():
         mols = (MolFromSmiles(one) if isinstance(one, str) else one for one in molecules)
-        found = map(made.GetCountFingerprint, mols)
-        return [dict(sorted(one.GetNonzeroElements().items())) for one in found]
+        found = [made.GetCountFingerprintAsNumPy(mol) for mol in mols]
+    return sp.csr_array(np.array(found, dtype=np.float64))
 
 
 def linear_model(classify: bool, **parameters: Any) -> Any:

@@ -141,10 +141,8 @@ def duplicates_note(graphs: GraphBatch, y: Array, fold: Ints, seed: int = 0) -> 
 def _varies(group: Ints, values: Array) -> Array:
     """Return for each group whether its graphs have different values."""
     codes = np.unique(values, return_inverse=True)[1]
-    least, most = np.full(group.max() + 1, len(values)), np.full(group.max() + 1, -1)
-    np.minimum.at(least, group, codes)
-    np.maximum.at(most, group, codes)
-    return np.asarray(least < most)
+    kinds = np.unique(np.stack([group, codes]), axis=1)
+    return np.bincount(kinds[0]) > 1
 
 
 def _near(X: sp.csr_array, rows: Ints, fold: Ints) -> Array:
