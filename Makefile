@@ -33,7 +33,8 @@ $(VENV)/.torch: $(VENV)/.installed
 	$(if $(TORCH),$(PIP) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $(TORCH))
 	@touch $@
 
-# A C++ compiler for the kernels: Debian's, installed if this is root's machine and it has none.
+# make compiler       a C++ compiler for the kernels
+# Debian's, installed if this is root's machine and it has none.
 compiler:
 	@command -v $${CXX:-c++} >/dev/null || command -v g++ >/dev/null || \
 	  { [ "$$(id -u)" = 0 ] && apt-get update -qq && \
@@ -166,8 +167,10 @@ test-wheel:
 	rm -rf build/wheel-test && mkdir -p build/wheel-test
 	$(PYTHON) -m venv build/wheel-test/venv
 	build/wheel-test/venv/bin/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	build/wheel-test/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-index \
+	  --find-links $(DIST) --only-binary fdgnn fdgnn
 	build/wheel-test/venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
-	  "$$(ls $(CURDIR)/$(DIST)/fdgnn-*$$($(PYTHON) -c 'import sys; print("cp311-cp311" if sys.version_info < (3, 12) else "abi3")')*linux*.whl | tail -1)[$(EXTRAS)]" --group test
+	  'fdgnn[$(EXTRAS)]' --group test
 	git ls-files | tar -cf - -T - | tar -xf - -C build/wheel-test
 	cd build/wheel-test && venv/bin/fdgnn --version && venv/bin/python -m pytest -q -n 2 --dist loadgroup \
 	  -o testpaths=tests -o addopts="-p no:logging --strict-markers" --ignore=tests/test_architecture.py $(TESTS)
@@ -177,18 +180,26 @@ test-wheel:
 wheels: $(BUILDER)/.installed
 	$(BUILD_BIN)/python -m cibuildwheel --output-dir $(DIST)
 
-# make sbom           what a wheel needs, as a software bill of materials
-sbom: $(VENV)/.installed $(BUILDER)/.installed
-	mkdir -p $(DIST)
-	$(BUILD_BIN)/cyclonedx-py environment $(BIN)/python --pyproject pyproject.toml --of JSON -o $(DIST)/sbom.cdx.json
+# An environment with fdgnn, its dependencies and those of its extras, and nothing else.
+RUNTIME := build/runtime
+$(RUNTIME)/.installed: sdist | compiler
+	$(PYTHON) -m venv --clear --without-pip $(RUNTIME)
+	$(BUILD_BIN)/python -m pip --python $(RUNTIME)/bin/python install --quiet --disable-pip-version-check \
+	  -c constraints.txt "$$(ls -t $(DIST)/fdgnn-*.tar.gz | head -1)[$(EXTRAS)]"
+	@touch $@
+
+# make sbom           what is installed with a wheel and its extras, as a software bill of materials
+sbom: $(RUNTIME)/.installed
+	$(BUILD_BIN)/cyclonedx-py environment $(RUNTIME)/bin/python --pyproject pyproject.toml --of JSON -o $(DIST)/sbom.cdx.json
 
 # make audit          known vulnerabilities of what is pinned
 audit: $(BUILDER)/.installed
 	$(BUILD_BIN)/pip-audit --disable-pip --no-deps -r constraints.txt
 
-# make licenses       licenses of what is installed
-licenses: $(VENV)/.installed $(BUILDER)/.installed
-	$(BUILD_BIN)/pip-licenses --python=$(BIN)/python --format=markdown --with-urls
+# make licenses       licenses of what a wheel contains, and of what is installed with it
+licenses: $(RUNTIME)/.installed
+	@echo "in the wheel:" && cd $(RUNTIME) && find . -path '*/fdgnn-*.dist-info/licenses/*' -type f | sed 's,.*/licenses/,  ,'
+	$(BUILD_BIN)/pip-licenses --python=$(RUNTIME)/bin/python --format=markdown --with-urls
 
 # make version        copies the version of src/fdgnn/_version.py to the files that must have it, too
 version:
@@ -245,6 +256,7 @@ test-nightly: | compiler
 test-browser: $(VENV)/.installed chromium
 	$(BIN)/pytest -q tests/browser
 
+# make chromium       the browser of these tests
 chromium:
 	@command -v $${CHROMIUM:-chromium} >/dev/null || \
 	  { [ "$$(id -u)" = 0 ] && apt-get update -qq && \

@@ -176,6 +176,7 @@ def test_everything_is_inside_once(whole):
     assert "url(" not in style
     assert "@import" not in style
     assert whole.html.count("window.vegaEmbed=") == 1
+    assert "vega-embed (BSD-3-Clause)\nCopyright" in whole.html
     assert len(whole.html.encode()) < report.LARGEST
 
 
