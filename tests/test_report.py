@@ -639,6 +639,14 @@ def test_captions_of_the_data(tmp_path):
     assert degrees.startswith("40.0 % of the vertices have 1 neighbor; the largest degree is")
 
 
+def test_bars_are_in_the_order_of_their_names(tmp_path):
+    """Though a class may have no graph of a size."""
+    data = examples.data_of()["data"]
+    data["sizes"] = {"names": ["5", "6", "7"], "series": [["-1", [1, 0, 2]], ["1", [0, 3, 1]]]}
+    rows = with_data(tmp_path, data=data).charted["sizes-0"]
+    assert [row["key"] for row in rows] == ["0=5", "1=6", "2=7", "2=7"]
+
+
 def test_classes_look_alike_in_all_figures(tmp_path):
     classes = tuple("abcdefghij")
     data = examples.data_of(classes=classes)

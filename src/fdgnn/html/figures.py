@@ -470,15 +470,15 @@ def bar_rows(counts: BarCounts, classes: Sequence[str], total: int | None) -> li
     rows = [
         {
             "name": name,
-            "count": n,
-            "share": percent(n / total),
+            "count": own[i],
+            "share": percent(own[i] / total),
             "kind": kind or None,
             "look": f"c{order.get(kind or name, 0)}",
             "order": order.get(kind or name, 0),
         }
+        for i, name in enumerate(counts.names)
         for kind, own in counts.series
-        for name, n in zip(counts.names, own, strict=True)
-        if n or len(counts.series) == 1
+        if own[i] or len(counts.series) == 1
     ]
     return keyed(rows, "name")
 
