@@ -65,23 +65,17 @@ def clearly_worse(
     where both err alike. With `ranking`, errors are pairs in the wrong order, for targets -1, +1.
     """
     found = np.asarray(predictions)
-    errors = _misplaced(found, targets) if ranking else _squared(found, targets, classify)
-    best = np.argmin(errors.mean)
-    worse = errors.mean - errors.mean[best]
-    standard_error = np.sqrt(((errors.parts - errors.parts[best]) ** 2).sum(axis=1))
-    least = np.maximum(limit * standard_error, _MATTERS * errors.mean[best])
-    return np.asarray(worse > least)
+    # 1. The error of each model (m,), and how far each graph moves it from its expectation (m, n).
+    errors, parts = _misplaced(found, targets) if ranking else _squared(found, targets, classify)
+    # 2. What each is worse than the best, and the standard error of that difference.
+    best = np.argmin(errors)
+    standard_error = np.sqrt(((parts - parts[best]) ** 2).sum(axis=1))
+    least = np.maximum(limit * standard_error, _MATTERS * errors[best])
+    return np.asarray(errors - errors[best] > least)
 
 
-class _Errors(NamedTuple):
-    """The error of each model, and how far each graph moves it from its expectation."""
-
-    mean: Floats  # (m,)
-    parts: Floats  # (m, n), with the sum 0 for each model
-
-
-def _squared(outputs: Floats, targets: Floats, classify: bool) -> _Errors:
-    """Return the mean squared error of each model, over graphs and targets.
+def _squared(outputs: Floats, targets: Floats, classify: bool) -> tuple[Floats, Floats]:
+    """Return the mean squared error of each model, over graphs and targets, and its parts.
 
     Several real targets count in units of their own deviations.
     """
@@ -92,11 +86,11 @@ def _squared(outputs: Floats, targets: Floats, classify: bool) -> _Errors:
     mean_of = np.nanmean if np.isnan(targets).any() else np.mean
     errors = np.asarray(mean_of(squares, axis=2))  # (m, n)
     mean = errors.mean(axis=1)
-    return _Errors(mean, (errors - mean[:, None]) / errors.shape[1])
+    return mean, (errors - mean[:, None]) / errors.shape[1]
 
 
-def _misplaced(outputs: Floats, targets: Floats) -> _Errors:
-    """Return 1 - ROC AUC of each model, the share of pairs in the wrong order, over outputs.
+def _misplaced(outputs: Floats, targets: Floats) -> tuple[Floats, Floats]:
+    """Return 1 - ROC AUC of each model, the share of pairs in the wrong order, and its parts.
 
     What a graph adds is how far the share of the others' graphs that stand on its wrong side is
     from the mean of its own class, over the number of graphs of that class (DeLong's variance).
@@ -113,7 +107,7 @@ def _misplaced(outputs: Floats, targets: Floats) -> _Errors:
             for rows, wrong in ((some, _above(theirs, ours)), (others, 1 - _above(ours, theirs))):
                 parts[model, rows] += (wrong - wrong.mean()) / len(rows)
             mean[model] += _above(theirs, ours).mean()
-    return _Errors(mean / max(n_used, 1), parts / max(n_used, 1))
+    return mean / max(n_used, 1), parts / max(n_used, 1)
 
 
 def _above(values: Floats, each: Floats) -> Floats:

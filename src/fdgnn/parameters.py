@@ -24,16 +24,17 @@ class Rule(Protocol):
 
 @dataclass(frozen=True)
 class Number:
-    """A finite number or integer that is at least `least`, and within a limit."""
+    """A finite number or integer that is at least `least`, and within a limit; or a word."""
 
     least: float
     whole: bool = False
     optional: bool = False
     most: Limit = MAX_NUMBER
+    word: str | None = None
 
     def expected(self, value: Any) -> str | None:
         """Return what was expected, or None if the value is fine."""
-        if value is None and self.optional:
+        if (value is None and self.optional) or (isinstance(value, str) and value == self.word):
             return None
         fine = type(value) is int or (type(value) is float and not self.whole)  # most often
         if not fine:
@@ -41,7 +42,8 @@ class Number:
             fine = isinstance(value, kind) and not isinstance(value, bool)
         if not fine or not value >= self.least:
             what = "an integer" if self.whole else "a number"
-            return f"expected {what}, at least {self.least:g}"
+            or_word = f", or {self.word!r}" if self.word else ""
+            return f"expected {what}, at least {self.least:g}{or_word}"
         if self.whole and value > LARGEST_WHOLE:
             return f"expected at most {LARGEST_WHOLE}"
         return self.most.in_words if self.most.is_below(value) else None
@@ -58,21 +60,6 @@ class OneOf:
         if value in self.values:
             return None
         return f"expected one of {', '.join(str(v) for v in self.values if v is not None)}"
-
-
-@dataclass(frozen=True)
-class NumberOr:
-    """A finite number that is at least `least`, or a word."""
-
-    least: float
-    word: str
-
-    def expected(self, value: Any) -> str | None:
-        """Return what was expected, or None if the value is fine."""
-        if isinstance(value, str):
-            return None if value == self.word else f"expected a number or {self.word!r}"
-        found = Number(self.least).expected(value)
-        return None if found is None else f"{found}, or {self.word!r}"
 
 
 class Jobs:

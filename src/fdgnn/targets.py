@@ -236,7 +236,7 @@ def read_targets(
     found = class_targets(y, graphs) if classify else number_targets(y, graphs)
     if not found.flat:
         found.check_learnable()
-    elif found.classes is not None:
+    elif found.classes is not None and len(found.classes[0]) < 2:
         check_two_classes(found.classes[0])
     return found.transformed(transform)
 
@@ -245,8 +245,8 @@ def class_targets(y: Any, graphs: GraphBatch) -> Targets:
     """Read class labels; None or NaN are unknown ones of several columns, else an error."""
     columns = _columns(y, graphs, flatten=True)
     codes, classes = zip(*[column.classes() for column in columns], strict=True)
-    names = tuple(column.name for column in columns)
-    return Targets(names, np.ascontiguousarray(np.array(codes).T), classes, flat=columns[0].flat)
+    values = codes[0][:, None] if len(columns) == 1 else np.stack(codes, axis=1)
+    return Targets(tuple(column.name for column in columns), values, classes, columns[0].flat)
 
 
 def number_targets(y: Any, graphs: GraphBatch) -> Targets:
@@ -373,7 +373,7 @@ def _columns(y: Any, graphs: GraphBatch, flatten: bool = False) -> list[_Column]
 
     With `flatten`, an array with a single column is one-dimensional, with a warning.
     """
-    if isinstance(y, Mapping) or hasattr(y, "columns"):
+    if not isinstance(y, np.ndarray) and (isinstance(y, Mapping) or hasattr(y, "columns")):
         keys = list(y) if isinstance(y, Mapping) else list(y.columns)
         columns = [_Column(str(key), y[key], _given_array(y[key]), False) for key in keys]
     else:

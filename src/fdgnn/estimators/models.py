@@ -22,7 +22,7 @@ from fdgnn.graphs.converters import as_batch
 from fdgnn.limits import MAX_ESTIMATORS, MAX_UNITS
 from fdgnn.linear import KernelRidge, LinearReadout, Moments, Ridge, fits_in_memory
 from fdgnn.metrics import accuracy, r2
-from fdgnn.parameters import Number, NumberOr, OneOf, Rule, available_with
+from fdgnn.parameters import Number, OneOf, Rule, available_with
 from fdgnn.reservoir import Layer, ReservoirConfig
 from fdgnn.seeds import child_seed, seed_sequence
 from fdgnn.targets import (
@@ -429,7 +429,7 @@ class FDGNN(ReservoirConfig, SingleEncoder):
 
     _rules: ClassVar[Mapping[str, Rule]] = {
         **{name: GraphReservoir.rules[name] for name in _OF_RESERVOIRS},
-        "alpha": NumberOr(0, "cv"),
+        "alpha": Number(0, word="cv"),
     }
     _alpha_name = "alpha"
     _depth_parameter = GraphReservoir.depth_parameter

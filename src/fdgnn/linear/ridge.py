@@ -29,7 +29,7 @@ from fdgnn.linear.readouts import (
     column_groups,
     kernel_panels,
 )
-from fdgnn.parameters import Number, NumberOr, OneOf, Rule, check_parameters
+from fdgnn.parameters import Number, OneOf, Rule, check_parameters
 from fdgnn.threads import one_blas_thread
 
 #: The grid of the paper, for features whose size the reservoir fixes.
@@ -208,7 +208,7 @@ class Ridge(_RidgeRegression):
 
     def check_parameters(self) -> None:
         """Raise ValueError for the first invalid parameter."""
-        check_parameters(self, {"alpha": NumberOr(0, "cv"), "normalize": OneOf((False, True))})
+        check_parameters(self, {"alpha": Number(0, word="cv"), "normalize": OneOf((False, True))})
 
     def grid(self, n_graphs: int, classify: bool) -> tuple[float, ...]:
         """Return the regularization strengths to choose from."""
@@ -291,7 +291,7 @@ class KernelRidge(_RidgeRegression):
 
     def check_parameters(self) -> None:
         """Raise ValueError for the first invalid parameter."""
-        rules: dict[str, Rule] = {"alpha": NumberOr(0, "cv"), "gamma": Number(0)}
+        rules: dict[str, Rule] = {"alpha": Number(0, word="cv"), "gamma": Number(0)}
         rules["descriptor_weight"] = OneOf((*DESCRIPTOR_WEIGHTS, "cv"))
         check_parameters(self, rules)
 
