@@ -182,8 +182,8 @@ def catch_everything(path):
 
 if __name__ == "__main__":
     workers._SECONDS_TO_CLEAN_UP = 1.0
-    pool = workers.WorkerPool(1, int, ())
-    pool.submit(catch_everything, sys.argv[1])
+    pool = workers.WorkerPool(1, catch_everything)
+    pool.call(sys.argv[1])
     while not pathlib.Path(sys.argv[1]).exists():
         time.sleep(0.05)
     pool.terminate()
@@ -196,10 +196,10 @@ from concurrent.futures.process import BrokenProcessPool
 from fdgnn import workers
 
 if __name__ == "__main__":
-    pool = workers.WorkerPool(1, int, ())
+    pool = workers.WorkerPool(1, print)
     workers.terminate_workers()
     try:
-        pool.submit(print)
+        pool.call("late")
     except BrokenProcessPool:
         print("refused")
     pool.shutdown()
@@ -220,8 +220,8 @@ def result(slow):
     return (slow and Slow(), bytes(50_000_000))
 
 if __name__ == "__main__":
-    pool = workers.WorkerPool(2, int, ())
-    slow, large = pool.submit(result, True), pool.submit(result, False)
+    pool = workers.WorkerPool(2, result)
+    slow, large = pool.call(True), pool.call(False)
     while not pool._result_queue._reader.poll():
         time.sleep(0.01)
     pool.terminate()

@@ -26,7 +26,7 @@ from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import DupFd
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import Any, Self, TypeVar
 from weakref import WeakSet
 
 import joblib
@@ -35,7 +35,6 @@ from fdgnn.context import Context, connected
 from fdgnn.exceptions import StudyError
 from fdgnn.threads import interruptible_threads, one_blas_thread
 
-P = ParamSpec("P")
 R = TypeVar("R")
 Item = TypeVar("Item")
 
@@ -112,10 +111,9 @@ class Workers:
         elif n <= 1:
             yield from map(partial(_call, function), items)
         else:
-            with WorkerPool(n, _keep_task, (function,)) as pool:
-                submit = partial(pool.submit, _run_task)  # type: ignore[call-arg]
+            with WorkerPool(n, function) as pool:
                 try:
-                    yield from self._in_order(submit, items, ahead, watch)
+                    yield from self._in_order(pool.call, items, ahead, watch)
                 except BaseException:
                     pool.shutdown(wait=True, cancel_futures=True)
                     raise
@@ -176,16 +174,14 @@ def parallel(n_jobs: int | None, **options: Any) -> joblib.Parallel:
 
 
 class WorkerPool(ProcessPoolExecutor):
-    """A `ProcessPoolExecutor` of new processes that end with this one.
+    """A `ProcessPoolExecutor` of new processes, all for one task, that end with this one.
 
     Started anew, a process has none of the threads of this one, nor their locks. A worker that is
     terminated unwinds its task first, so that the files it was writing are removed.
     """
 
-    def __init__(
-        self, n_workers: int, initializer: Callable[..., None], initargs: tuple[Any, ...]
-    ) -> None:
-        self._setup = _Setup(initializer, initargs)
+    def __init__(self, n_workers: int, task: Callable[[Any], Any]) -> None:
+        self._setup = _Setup(task)
         super().__init__(n_workers, get_context("spawn"), _start, (self._setup,))
         self._launching = threading.RLock()  # workers are launched by the first task
         self._terminated: list[BaseProcess] | None = None
@@ -217,21 +213,20 @@ class WorkerPool(ProcessPoolExecutor):
         if wait:  # else a worker may still be about to read it
             self._setup.close()
 
-    def submit(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
-        """Schedule a call, in a thread of its own.
+    def call(self, item: Any) -> Future[Any]:
+        """Schedule a call of the task, in a thread of its own.
 
         An interrupt of the main thread in the middle of a launch would leave a process that nobody
         knows, and so terminates.
         """
-        scheduled: Future[Future[R]] = Future()
+        scheduled: Future[Future[Any]] = Future()
 
         def schedule() -> None:
             try:
                 with self._launching:
                     if self._terminated is not None:
                         raise BrokenProcessPool("the worker processes were terminated")
-                    call = super(WorkerPool, self).submit(_run, function, *args, **kwargs)
-                scheduled.set_result(call)
+                    scheduled.set_result(self.submit(_run, item))
             except BaseException as error:  # raised where the call is scheduled
                 scheduled.set_exception(error)
 
@@ -264,15 +259,15 @@ def end_for_certain(status: int) -> None:
 
 
 class _Setup:
-    """The setup function of each worker, in a file without a name.
+    """The task of a pool, in a file without a name.
 
     As an argument of a new process, it would be written to a pipe: a launch would wait until that
     process had imported all that it needs to read it, which takes seconds, and for ever if it dies.
     """
 
-    def __init__(self, initializer: Callable[..., None], initargs: tuple[Any, ...]) -> None:
+    def __init__(self, task: Callable[[Any], Any]) -> None:
         self._file = TemporaryFile(prefix="fdgnn-")  # noqa: SIM115 - as long as the pool
-        self._file.write(pickle.dumps((initializer, initargs)))
+        self._file.write(pickle.dumps(task))
         self._file.flush()
 
     def close(self) -> None:
@@ -285,17 +280,17 @@ class _Setup:
     def __setstate__(self, state: Any) -> None:
         self._descriptor = state.detach()
 
-    def run(self) -> None:
-        """Call the initializer, in a worker."""
+    def read(self) -> Any:
+        """Return the task, in a worker."""
         size = os.fstat(self._descriptor).st_size
-        initializer, initargs = pickle.loads(os.pread(self._descriptor, size, 0))
+        task = pickle.loads(os.pread(self._descriptor, size, 0))
         os.close(self._descriptor)
-        initializer(*initargs)
+        return task
 
 
 # ---------------------------------------------------------------------- in the workers
 
-_task: list[Callable[[Any], Any]] = []
+_task: list[Callable[[Any], Any]] = []  # of this worker process
 _running = False  # whether a task of a `WorkerPool` is running in this process
 
 
@@ -332,24 +327,15 @@ def _end(*_: object) -> None:
 
 def _start(setup: _Setup) -> None:
     end_with_parent()
-    setup.run()
+    _task.append(setup.read())
 
 
-def _run(function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+def _run(item: Any) -> Any:
     global _running
     try:
         _running = True
-        return function(*args, **kwargs)
+        return _call(_task[0], item)
     except SystemExit:
         os._exit(TERMINATED)  # an executor would go on to the next task
     finally:
         _running = False
-
-
-def _keep_task(task: Callable[[Any], Any]) -> None:
-    """Keep the task of this worker process, which is sent once and not with each item."""
-    _task.append(task)
-
-
-def _run_task(item: Any) -> Any:
-    return _call(_task[0], item)
