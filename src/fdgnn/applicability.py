@@ -41,7 +41,7 @@ from fdgnn.threads import one_blas_thread
 USUAL = 0.99  # the share of training graphs that are in the domain of the others
 ALL_NEW = 1.0  # the distance of a graph of which nothing is known; a leverage never has it
 MOST_FEATURES = 2_000  # for a leverage, which needs a matrix of this size squared
-MOST_KEPT = 2**20  # numbers that are kept until they are asked for: some megabytes
+MOST_KEPT = 2**20  # numbers that are kept until they are needed: some megabytes
 _DAMPING = 1e-6  # d, in units of the mean diagonal
 
 Words = npt.NDArray[np.uint64]

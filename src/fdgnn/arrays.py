@@ -63,7 +63,7 @@ def looked_up(table: Array, codes: Array) -> Array:
 
 
 def blocks(n: int, size: int = 1024) -> list[slice]:
-    """Cut n rows into slices, for work on a large matrix that shall make no second one."""
+    """Cut n rows into slices, for work on a large matrix without a second one."""
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 

@@ -65,14 +65,14 @@ def _wide_engines() -> list[str]:
 
 def _chosen() -> str:
     """Return the name of the requested engine, or of the best one."""
-    asked, runs = os.environ.get("FDGNN_ENGINE"), runnable_engines()
-    if not asked:
+    name, runs = os.environ.get("FDGNN_ENGINE"), runnable_engines()
+    if not name:
         return runs[-1]
-    if asked in missing_engines():
-        raise KernelError(f"FDGNN_ENGINE is {asked!r}, which is not compiled; install fdgnn again")
-    if asked not in runs:
-        raise KernelError(f"FDGNN_ENGINE is {asked!r}; this machine can run {', '.join(runs)}")
-    return asked
+    if name in missing_engines():
+        raise KernelError(f"FDGNN_ENGINE is {name!r}, which is not compiled; install fdgnn again")
+    if name not in runs:
+        raise KernelError(f"FDGNN_ENGINE is {name!r}; this machine can run {', '.join(runs)}")
+    return name
 
 
 #: The engine that is in use.

@@ -367,10 +367,10 @@ class Embedding(NamedTuple):
     to have one fixed point.
     """
 
-    pooled: Floats  # (n_layers, n_graphs, H), layers as asked for
+    pooled: Floats  # (n_layers, n_graphs, H), the requested layers
     n_iter: npt.NDArray[np.int32]  # (n_layers, n_graphs), all layers
     residual: Floats  # (n_layers, n_graphs), all layers
-    states: Floats  # (n_vertices, n_layers, H), layers as asked for; of length 0 if not kept
+    states: Floats  # (n_vertices, n_layers, H), the requested layers; of length 0 if not kept
 
 
 def _zeros(n_slots: int, reservoir: DeepReservoir, n_graphs: int, n_rows: int) -> Embedding:

@@ -24,7 +24,7 @@ from fdgnn.limits import MAX_DENSE_UNITS
 
 LARGE_BLOCK = 64  # units; larger blocks have a bound instead of eigenvalues
 MOST_STEPS, PATIENCE, PROGRESS = 1000, 10, 1e-7  # of the bound; it ends when ten steps bring little
-FLOOR = 1e-150  # keeps x positive where a part fades beside a larger one
+FLOOR = 1e-150  # keeps x positive where a part is much smaller than another
 
 
 def spectral_radius(matrix: sp.csr_array | Array) -> float:

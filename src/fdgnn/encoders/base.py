@@ -1,7 +1,7 @@
 """Encoders: from graphs to features. The rest of the library uses encoders only by this interface.
 
 Estimators, selection, model files, explanations and the page work with every `Encoder`. A new one
-is a subclass in a file of its own. It says
+is a subclass in a file of its own. It defines
 
 - how it is fitted to graphs (`_draw`), if it has anything to fit;
 - how it encodes a batch, at several depths at once (`encode`);
@@ -274,7 +274,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     n_jobs: int | None = None
     input_schema_: InputSchema | None = None  # how the graphs of `fit` were read, if that is known
 
-    # ------------------------------------------------------------------ what a subclass says
+    # ------------------------------------------------------------------ to be overridden
 
     def _draw(self, graphs: GraphBatch, seed: np.random.SeedSequence) -> None:
         """Fit the encoder to checked graphs; by default there is nothing to fit."""
@@ -509,7 +509,7 @@ def encode_each(
     return found
 
 
-OF_RESERVOIRS = "lower `effective_spectral_radius` or raise `max_iter` to let them settle"
+OF_RESERVOIRS = "lower `effective_spectral_radius` or raise `max_iter` so that they converge"
 
 
 def warn_unconverged(convergences: Sequence[Convergence], remedy: str = OF_RESERVOIRS) -> None:
@@ -576,7 +576,7 @@ class TransformerEncoder(Encoder):
         return np.asarray(X.reshape(len(X), -1))
 
     def attribute(self, graphs: GraphBatch, n_jobs: int | None = None) -> NoReturn:
-        """Raise ValueError: a transformer does not say what a vertex contributes."""
+        """Raise ValueError: a transformer has no contributions of vertices."""
         raise ValueError(
             f"a {self.shown_name} has no attributions; derive it from fdgnn.encoders.Encoder and "
             "give it `attribute`, or `vertex_features`"

@@ -1,6 +1,6 @@
 """Graph-level features, appended to the features of an encoder.
 
-A number is standardized; where it is missing it is the mean, and a column of its own says so. A
+A number is standardized; where it is missing it is the mean, and another column marks these. A
 category is a column of zeros and ones for each value that was seen, and one for missing values; a
 value that was not seen is zero in all of them. So a graph whose features are all zero has numbers
 as they are on average, and nothing is known of its categories.
@@ -24,7 +24,7 @@ from fdgnn.records import Record, cached_property
 
 #: How large descriptors are relative to the features of graphs, by their mean squared distances.
 SHARE = 0.1
-_FEW = 20  # categories that are taken for such however few graphs there are
+_FEW = 20  # categories that any number of graphs may have
 _Finite = Annotated[float, msgspec.Meta(ge=-1e300, le=1e300)]
 
 
@@ -130,7 +130,7 @@ class DescriptorColumn(Record, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, eq=False)
 class DescriptorBlock:
-    """The descriptors of a network: what they were in training, and the scale of all of them."""
+    """The descriptors of a model: their columns in training, and the scale of all features."""
 
     columns: tuple[DescriptorColumn, ...]
     scale: float

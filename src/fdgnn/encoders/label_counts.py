@@ -29,7 +29,7 @@ from fdgnn.limits import MAX_BINS, MAX_FEATURES
 from fdgnn.parameters import Number, OneOf, Rule
 from fdgnn.records import Record
 
-Colors = npt.NDArray[np.uint64]
+WLLabels = npt.NDArray[np.uint64]
 
 DEFAULT_FEATURES = 2**18
 VERTICES = (
@@ -90,15 +90,15 @@ def coarse_bins(bins: Ints, edges: Floats) -> Ints:
 # ---------------------------------------------------------------------- hashes
 
 
-def hashed(numbers: Array, name: str) -> Colors:
+def hashed(numbers: Array, name: str) -> WLLabels:
     """Return distinct WL labels of integers (n,), or of rows of integers (n, m)."""
     from fdgnn.kernels import mix_rows
 
     rows = np.atleast_2d(numbers.T).T.astype(np.int64).view(np.uint64)
     salt = np.full((len(rows), 1), hash_values([name])[0], dtype=np.uint64)
-    colors = np.empty(len(rows), dtype=np.uint64)
-    mix_rows(np.ascontiguousarray(np.hstack([salt, rows])), colors)
-    return colors
+    labels = np.empty(len(rows), dtype=np.uint64)
+    mix_rows(np.ascontiguousarray(np.hstack([salt, rows])), labels)
+    return labels
 
 
 def sorted_rows(data: Floats, indices: Array, indptr: Ints, n_columns: int) -> sp.csr_array:
@@ -139,8 +139,8 @@ class Buckets:
 class LabelCounts(Encoder):
     """Counts of vertex labels: where labels come from, and which of them are known.
 
-    A subclass has the parameters `vertices`, `n_features`, `n_bins` and `handle_unknown`, and says
-    what is counted.
+    A subclass has the parameters `vertices`, `n_features`, `n_bins` and `handle_unknown`, and
+    determines what is counted.
     """
 
     prefers_rbf = True
@@ -193,7 +193,7 @@ class LabelCounts(Encoder):
 
     # ------------------------------------------------------------------ first labels
 
-    def _first_labels(self, graphs: GraphBatch) -> list[tuple[str, Colors]]:
+    def _first_labels(self, graphs: GraphBatch) -> list[tuple[str, WLLabels]]:
         """Return first labels of checked graphs by name; real features may have several."""
         if not self._ignores_unknown and self.vocabulary_ is not None and self._new_labels(graphs):
             graphs.encode_labels(self.vocabulary_)  # raises the error
@@ -214,8 +214,8 @@ class LabelCounts(Encoder):
         if self._first == "element":
             assert graphs.label_values is not None
             assert graphs.label_codes is not None
-            colors = hash_values(_elements(graphs.label_values.tolist()))
-            return [("element", looked_up(colors, graphs.label_codes))]
+            elements = hash_values(_elements(graphs.label_values.tolist()))
+            return [("element", looked_up(elements, graphs.label_codes))]
         if self._first == "pharmacophore":
             if graphs.smiles is None:
                 raise GraphError(NOT_MOLECULES)
@@ -243,7 +243,7 @@ class LabelCounts(Encoder):
     @property
     def n_features_out(self) -> int | None:  # type: ignore[override]
         """The number of buckets, or of columns with ``n_features=None``."""
-        columns: Colors | None = getattr(self, "columns_", None)
+        columns: WLLabels | None = getattr(self, "columns_", None)
         n_features: int | None = self.n_features if columns is None else len(columns)
         return n_features
 

@@ -70,7 +70,7 @@ class MoleculeDescriptors(Encoder):
         values, levels = self._values(graphs), np.linspace(0.0, 1.0, _QUANTILES)
         X = np.zeros(values.shape)
         for column, own, found in zip(values.T, self.quantiles_, X.T, strict=True):
-            # Of a value that several quantiles have, the middle of these.
+            # Where several quantiles are equal, their middle is the level.
             low = np.interp(-column, -own[::-1], -levels[::-1])
             level = (np.interp(column, own, levels) - low) / 2
             found[:] = np.clip(ndtri(level), -_LARGEST, _LARGEST) if own[0] < own[-1] else 0.0

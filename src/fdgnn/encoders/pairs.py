@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fdgnn.arrays import Features, Floats, Ints, dense, offsets_of
-from fdgnn.encoders.label_counts import DEFAULT_FEATURES, Colors, LabelCounts, sorted_rows
+from fdgnn.encoders.label_counts import DEFAULT_FEATURES, LabelCounts, WLLabels, sorted_rows
 from fdgnn.encoders.registry import register_encoder
 from fdgnn.graphs import GraphBatch
 from fdgnn.limits import MAX_WL_ITERATIONS
@@ -101,7 +101,7 @@ class PairCounts(LabelCounts):
 
     def _kernel_arguments(self, graphs: GraphBatch) -> tuple[Any, ...]:
         """Return the arguments of the kernels, except the number of a graph."""
-        labels: Colors = np.stack([first for _, first in self._first_labels(graphs)])
+        labels: WLLabels = np.stack([first for _, first in self._first_labels(graphs)])
         rules = self.max_distance, MAX_SOURCES, graphs.directed, self.n_features - 1
         return (graphs.structure, labels, *rules)
 

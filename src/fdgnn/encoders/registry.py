@@ -79,7 +79,7 @@ _MACHINE = ("n_jobs",)  # parameters that belong to a machine, not to a model
 
 
 class EncoderRecord(Record, frozen=True, kw_only=True):
-    """An encoder: its name, its parameters, and what it says of itself.
+    """An encoder: its name, its parameters, and its facts.
 
     `facts` is the encoder's own record (`Encoder.Facts`) as plain values. A reservoir has its
     ``degree`` (k as used) and its ``vocabulary`` (the vertex labels it knows, or None).
@@ -95,7 +95,7 @@ class EncoderRecord(Record, frozen=True, kw_only=True):
 
 def describe_encoder(encoder: Encoder, *, fitted: bool = True) -> EncoderRecord:
     """Describe an encoder, without its arrays; one that is a parameter is not fitted."""
-    # The seed of a fitted encoder is kept, but for those of encoders that it joins.
+    # The model has the seed of a fitted encoder, but not those of encoders that it joins.
     named = encoder.named_encoders
     for each in [own for _, own in named] if fitted else [encoder]:
         state = each.random_state
@@ -210,7 +210,7 @@ def _facts_of(record: EncoderRecord, kind: type[Encoder]) -> Any:
     try:
         return msgspec.convert(record.facts, kind.Facts)
     except ValueError as error:
-        refuse(f"what it says of its encoder cannot be read ({error})")
+        refuse(f"the facts of its encoder cannot be read ({error})")
 
 
 # ---------------------------------------------------------------------- arrays
@@ -222,7 +222,7 @@ def take(arrays: dict[str, Array], name: str, ndim: int, dtype: Any = np.float64
     if array is None or array.dtype != dtype or array.ndim != ndim:
         found = "has none" if array is None else f"has {array.dtype} {array.shape}"
         kind = np.dtype(dtype).name
-        refuse(f"a network needs {kind} numbers with {ndim} axes as {name[:40]}, {found}")
+        refuse(f"a {kind} array with {ndim} axes is needed as {name[:40]}, and it {found}")
     return array
 
 

@@ -257,17 +257,15 @@ class EncoderUnion(Encoder):
 
     def graph_errors(self, graphs: GraphBatch) -> dict[int, str]:
         """Return graphs that one of the encoders cannot encode."""
-        found: dict[int, str] = {}
-        for encoder in reversed(self._encoders):
-            found |= encoder.graph_errors(graphs)
-        return found
+        each = (encoder.graph_errors(graphs) for encoder in reversed(self._encoders))
+        return {g: error for errors in each for g, error in errors.items()}
 
     def unknown_labels(self, graphs: GraphBatch) -> dict[int, str]:
         """Return graphs with unknown labels that all encoders ignore."""
-        refused, found = self.graph_errors(graphs), dict[int, str]()
-        for encoder in reversed(self._encoders):
-            found |= encoder.unknown_labels(graphs)
-        return {g: found[g] for g in sorted(found) if g not in refused}
+        errors = self.graph_errors(graphs)
+        each = (encoder.unknown_labels(graphs) for encoder in reversed(self._encoders))
+        found = {g: words for unknown in each for g, words in unknown.items()}
+        return {g: found[g] for g in sorted(found) if g not in errors}
 
     @property
     def kernel_starts(self) -> tuple[int, ...]:  # type: ignore[override]

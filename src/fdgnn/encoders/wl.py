@@ -16,9 +16,9 @@ from fdgnn.encoders.base import Encoding, GraphKind
 from fdgnn.encoders.label_counts import (
     DEFAULT_FEATURES,
     Buckets,
-    Colors,
     LabelCounts,
     LabelFacts,
+    WLLabels,
     degrees,
     hashed,
     log_bins,
@@ -50,7 +50,7 @@ class WLFacts(LabelFacts, frozen=True, kw_only=True):
 class Channels(NamedTuple):
     """First WL labels (C, n_vertices), how often each is refined (C,), and their names."""
 
-    first: Colors
+    first: WLLabels
     n_iterations: Ints
     names: tuple[str, ...]
 
@@ -72,7 +72,7 @@ class WLParts:
     features : (n_graphs, n_features) CSR
     columns : (T, n_vertices) int64
         The column of each vertex's feature in each channel and iteration; -1 if it has none.
-    colors : (T, n_vertices) uint64
+    labels : (T, n_vertices) uint64
     rows : tuple of LabelRow
         The channel and iteration of each of the T rows.
     """
@@ -80,7 +80,7 @@ class WLParts:
     graphs: GraphBatch
     features: sp.csr_array
     columns: Ints
-    colors: Colors
+    labels: WLLabels
     rows: tuple[LabelRow, ...]
 
     def contributions(self, directions: Features, of_graph: Ints) -> Floats:
@@ -107,7 +107,7 @@ class WLParts:
     @cached_property
     def groups(self) -> Ints:
         """Number of the (graph, WL label) that each vertex belongs to, by channel and iteration."""
-        return np.stack([_numbered(self.graphs.graph_of_vertex, row) for row in self.colors])
+        return np.stack([_numbered(self.graphs.graph_of_vertex, row) for row in self.labels])
 
     @cached_property
     def _amounts(self) -> Floats:
@@ -125,11 +125,11 @@ class WLParts:
         return amounts
 
 
-def _numbered(graph_of_vertex: Array, colors: Colors) -> Ints:
+def _numbered(graph_of_vertex: Array, labels: WLLabels) -> Ints:
     """Number the pairs of graph and WL label in ascending order; vertices are graph after graph."""
-    order = np.lexsort((colors, graph_of_vertex))
-    graph, color = graph_of_vertex[order], colors[order]
-    starts = np.concatenate([[0], (graph[1:] != graph[:-1]) | (color[1:] != color[:-1])])
+    order = np.lexsort((labels, graph_of_vertex))
+    graph, label = graph_of_vertex[order], labels[order]
+    starts = np.concatenate([[0], (graph[1:] != graph[:-1]) | (label[1:] != label[:-1])])
     numbers = np.empty(len(order), dtype=np.int64)
     numbers[order] = np.cumsum(starts)
     return numbers
@@ -179,7 +179,7 @@ PAIRS = (
 )
 
 
-def histograms(graphs: GraphBatch, n_jobs: int | None = None) -> list[tuple[str, Colors]]:
+def histograms(graphs: GraphBatch, n_jobs: int | None = None) -> list[tuple[str, WLLabels]]:
     """Return WL labels of numbers of each vertex's neighborhood, one by one and in pairs."""
     numbers = structure_numbers(graphs, n_jobs)
     single = [(name, hashed(bins, f"histogram {name}")) for name, bins in numbers.items()]
@@ -211,7 +211,7 @@ _LARGEST = 2.0**62  # weights beyond are all the same
 
 
 @dataclass(frozen=True, eq=False)
-class ArcReading:
+class EdgeData:
     """Labels and weights of edges in the training graphs.
 
     Attributes
@@ -231,7 +231,7 @@ class ArcReading:
     edges: Floats = field(default_factory=lambda: np.empty(0))
 
     @classmethod
-    def of(cls, graphs: GraphBatch) -> ArcReading:
+    def of(cls, graphs: GraphBatch) -> EdgeData:
         """Learn what edges of training graphs carry."""
         labeled, weights = graphs.edge_label_codes is not None, graphs.weights
         if weights is None or (weights == np.round(weights)).all():
@@ -239,7 +239,7 @@ class ArcReading:
         edges = quantile_edges(weights[:, None], WEIGHT_BINS)[0]
         return cls(labeled, weighted=True, whole=False, edges=edges)
 
-    def bits(self, graphs: GraphBatch) -> Colors:
+    def bits(self, graphs: GraphBatch) -> WLLabels:
         """Return the hash of what each edge carries; of length 0 where that is nothing."""
         bits = np.empty(0, dtype=np.uint64)
         if graphs.n_arcs == 0:
@@ -362,12 +362,12 @@ class WLCounts(LabelCounts):
     def _draw(self, graphs: GraphBatch, seed: np.random.SeedSequence) -> None:
         """Learn bins and labels from the training graphs."""
         super()._draw(graphs, seed)
-        self.arcs_ = ArcReading.of(graphs) if self.edge_labels else ArcReading()
+        self.arcs_ = EdgeData.of(graphs) if self.edge_labels else EdgeData()
         arc_values = graphs.edge_label_values if self.arcs_.labeled else None
         self.arc_vocabulary_ = None if arc_values is None else tuple(arc_values.tolist())
         self.columns_ = None
         if self.n_features is None:
-            self.columns_ = np.unique(self._labels(graphs, self.n_iterations, self.n_jobs)[2])
+            self.columns_ = np.unique(self._all_labels(graphs, self.n_iterations, self.n_jobs)[2])
 
     # ------------------------------------------------------------------ WL labels
 
@@ -420,8 +420,8 @@ class WLCounts(LabelCounts):
         chunks: list[tuple[int, int]] = []
 
         def count(g0: int, g1: int) -> None:
-            colors, ranks = self._colored(graphs, found, arc_bits, g0, g1)
-            pack_rows(g0, g1, offsets, colors, ranks, *buckets, indices, data, lengths)
+            labels, ranks = self._wl_labels(graphs, found, arc_bits, g0, g1)
+            pack_rows(g0, g1, offsets, labels, ranks, *buckets, indices, data, lengths)
             chunks.append((g0, g1))
 
         over_chunks(count, len(graphs), n_jobs, (), lambda: T * offsets, most_work=_AT_ONCE)
@@ -434,9 +434,9 @@ class WLCounts(LabelCounts):
                 data[to : to + length] = data[start : start + length]
         return sorted_rows(data[: indptr[-1]], indices[: indptr[-1]], indptr, n_features)
 
-    def _colored(
-        self, graphs: GraphBatch, found: Channels, arc_bits: Colors, g0: int, g1: int
-    ) -> tuple[Colors, npt.NDArray[np.int32]]:
+    def _wl_labels(
+        self, graphs: GraphBatch, found: Channels, arc_bits: WLLabels, g0: int, g1: int
+    ) -> tuple[WLLabels, npt.NDArray[np.int32]]:
         """Return WL labels (T, n) in all channels and iterations of vertices of graphs g0 to g1.
 
         Also the rank of each vertex among those of its graph with its label, if counts are unary;
@@ -446,22 +446,22 @@ class WLCounts(LabelCounts):
 
         a, b = graphs.vertex_offsets[[g0, g1]]
         starts = offsets_of(found.n_iterations + 1)
-        colors = np.empty((starts[-1], b - a), dtype=np.uint64)
+        labels = np.empty((starts[-1], b - a), dtype=np.uint64)
         for row, first in zip(starts.tolist(), found.first[:, a:b], strict=False):
-            colors[row] = first
+            labels[row] = first
         arcs = graphs.structure, arc_bits, graphs.directed
-        wl_labels(g0, g1, *arcs, found.n_iterations, colors)
-        ranks = np.empty(colors.shape if self.counts == "unary" else (0, 0), dtype=np.int32)
+        wl_labels(g0, g1, *arcs, found.n_iterations, labels)
+        ranks = np.empty(labels.shape if self.counts == "unary" else (0, 0), dtype=np.int32)
         if self.counts == "unary":
-            number_occurrences(g0, g1, graphs.vertex_offsets, colors, ranks)
-        return colors, ranks
+            number_occurrences(g0, g1, graphs.vertex_offsets, labels, ranks)
+        return labels, ranks
 
     def _own_columns(
         self, graphs: GraphBatch, n_iterations: int, n_jobs: int | None
     ) -> sp.csr_array:
         """Count WL labels that have a column each."""
         assert self.columns_ is not None
-        columns = self._columns_of(self._labels(graphs, n_iterations, n_jobs)[2])
+        columns = self._columns_of(self._all_labels(graphs, n_iterations, n_jobs)[2])
         known = columns >= 0
         rows = np.broadcast_to(graphs.graph_of_vertex, columns.shape)[known]
         entries: Any = np.ones(len(rows)), (rows, columns[known])
@@ -471,9 +471,9 @@ class WLCounts(LabelCounts):
             X.data[:] = 1.0
         return X
 
-    def _labels(
+    def _all_labels(
         self, graphs: GraphBatch, n_iterations: int, n_jobs: int | None
-    ) -> tuple[Channels, Colors, Colors]:
+    ) -> tuple[Channels, WLLabels, WLLabels]:
         """Return channels, and WL labels and keys (T, n_vertices) of all graphs at once.
 
         Keys are hashes of 64 bits; the columns of `fdgnn.kernels.pack_rows` are their last bits.
@@ -482,12 +482,12 @@ class WLCounts(LabelCounts):
 
         found = self._channels(graphs, n_iterations, n_jobs)
         bits = self.arcs_.bits(graphs)
-        colors, ranks = self._colored(graphs, found, bits, 0, len(graphs))
-        keys = colors + ranks.astype(np.uint64) if len(ranks) else colors.copy()
+        labels, ranks = self._wl_labels(graphs, found, bits, 0, len(graphs))
+        keys = labels + ranks.astype(np.uint64) if len(ranks) else labels.copy()
         mix_all(keys.reshape(-1))
-        return found, colors, keys
+        return found, labels, keys
 
-    def _columns_of(self, keys: Colors) -> Ints:
+    def _columns_of(self, keys: WLLabels) -> Ints:
         """Return the column of each feature; -1 if no training graph has it."""
         if self.n_features is not None:
             return (keys & np.uint64(self.n_features - 1)).astype(np.int64)
@@ -497,12 +497,12 @@ class WLCounts(LabelCounts):
 
     def attribute(self, graphs: GraphBatch, n_jobs: int | None = None) -> WLParts:
         """Count WL labels and keep the WL labels of each vertex."""
-        found, colors, keys = self._labels(graphs, self.n_iterations, n_jobs)
+        found, labels, keys = self._all_labels(graphs, self.n_iterations, n_jobs)
         X: Any = self.encode(graphs, n_jobs=n_jobs).features[0]
         columns = self._columns_of(keys)
         pairs = zip(found.names, found.n_iterations.tolist(), strict=True)
         rows = tuple(LabelRow(name, r) for name, n in pairs for r in range(n + 1))
-        return WLParts(graphs, X, columns, colors, rows)
+        return WLParts(graphs, X, columns, labels, rows)
 
     @property
     def n_counted(self) -> int | None:  # type: ignore[override]
@@ -514,7 +514,7 @@ class WLCounts(LabelCounts):
         """Return the features; without hashing, also the number of features without a column."""
         if self.n_features is not None:
             return sp.csr_array(X)
-        keys = self._labels(graphs, self.n_iterations, self.n_jobs)[2]
+        keys = self._all_labels(graphs, self.n_iterations, self.n_jobs)[2]
         new = self._columns_of(keys) < 0
         graph, key = np.broadcast_to(graphs.graph_of_vertex, keys.shape)[new], keys[new]
         if self.counts == "presence":
@@ -566,7 +566,7 @@ class WLCounts(LabelCounts):
             if not (edges[1:] >= edges[:-1]).all():
                 raise ModelFileError("the edges of its bins do not ascend")
             edges = np.concatenate([edges, np.full(most - len(edges), np.inf)])
-        self.arcs_ = ArcReading(facts.labeled_arcs, facts.weighted_arcs, facts.whole_weights, edges)
+        self.arcs_ = EdgeData(facts.labeled_arcs, facts.weighted_arcs, facts.whole_weights, edges)
         self.columns_ = None
         if self.n_features is None:  # the feature of each column, ascending
             self.columns_ = take(rest, "columns", 1, np.uint64)
@@ -593,11 +593,11 @@ class WLCounts(LabelCounts):
         """Return an error if WL labels need labels or weights of edges and there are none."""
         return self.arcs_.kind_error(kind) or super().kind_error(kind)
 
-    def vertex_wl_labels(self, X: Any) -> Colors:
+    def vertex_wl_labels(self, X: Any) -> WLLabels:
         """Return WL labels of all vertices, (n_iterations + 1, n_vertices), in the first channel.
 
         Equal WL labels mean equal neighborhoods; labels of different iterations differ.
         """
         check_is_fitted(self)
         graphs = self._check_graphs(X)
-        return self._labels(graphs, self.n_iterations, self.n_jobs)[1][: self.n_iterations + 1]
+        return self._all_labels(graphs, self.n_iterations, self.n_jobs)[1][: self.n_iterations + 1]

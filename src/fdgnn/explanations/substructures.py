@@ -21,7 +21,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from fdgnn.arrays import Features, Floats, Ints
 from fdgnn.encoders import Attribution, Encoder, EncoderUnion, WLCounts
-from fdgnn.encoders.label_counts import Colors, degrees, log_bin_ends
+from fdgnn.encoders.label_counts import WLLabels, degrees, log_bin_ends
 from fdgnn.encoders.union import UnionParts
 from fdgnn.encoders.wl import LabelRow, WLParts, structure_numbers
 from fdgnn.explanations.attributions import chosen_score, chunks, directions_of, signs_of
@@ -269,7 +269,7 @@ class _Occurrences(NamedTuple):
     """WL labels in graphs: arrays with an entry for each label of each graph and base model."""
 
     row: Ints  # position of the label's channel and iteration in the rows
-    color: Colors
+    color: WLLabels
     graph: Ints
     added: Floats  # to the score
     often: Ints  # vertices of the graph with the label
@@ -294,7 +294,7 @@ def _occurrences(
                 for t, row in enumerate(part.rows):
                     group = part.groups[t]
                     _, first, often = np.unique(group, return_index=True, return_counts=True)
-                    graph, color = part.graphs.graph_of_vertex[first], part.colors[t][first]
+                    graph, color = part.graphs.graph_of_vertex[first], part.labels[t][first]
                     position = np.full(len(first), rows.setdefault(row, len(rows)))
                     added = np.bincount(group, each[t]) * share
                     found.append((position, color, members[graph], added, often, sizes[graph]))
@@ -364,7 +364,7 @@ def _find_label(model: Any, graph: GraphBatch, row: LabelRow, color: int) -> tup
         for encoder in parts_of(fitted.encoder)
         if isinstance(encoder, WLCounts)
         for found in [encoder.attribute(graph)]
-        for known, colors in zip(found.rows, found.colors, strict=True)
+        for known, colors in zip(found.rows, found.labels, strict=True)
         for vertices in [np.flatnonzero(colors == np.uint64(color))]
         if known == row and len(vertices)
     )

@@ -58,8 +58,8 @@ from fdgnn.arrays import Floats, Ints
 from fdgnn.exceptions import ConvergenceWarning
 from fdgnn.folds import TRAIN, trained_on
 
-#: |r| beside |P V y|, for out-of-fold predictions, for those of alphas that may not be chosen, and
-#: for readouts.
+#: |r| relative to |P V y|, for out-of-fold predictions, for those of alphas that may not be chosen,
+#: and for readouts.
 PREDICTION_TOLERANCE = 1e-3
 SEARCH_TOLERANCE = 1e-2
 READOUT_TOLERANCE = 1e-4
@@ -299,7 +299,7 @@ class DualSystems:
 def centered_targets(roots: Floats, targets: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the sums of weights (c,), the weighted mean targets (c,), and P V y (c, n).
 
-    P V y is zero where targets are constant but for rounding.
+    P V y is zero where targets are constant except for rounding.
     """
     weights = roots**2
     total = weights.sum(axis=1)

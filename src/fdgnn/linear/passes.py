@@ -43,10 +43,10 @@ from fdgnn.linear.krylov import (
 from fdgnn.records import cached_property
 from fdgnn.threads import one_blas_thread
 
-TOLERANCE = 1e-3  # of fitted values, beside the size of the targets
+TOLERANCE = 1e-3  # of fitted values, relative to the size of the targets
 MOST_STEPS = 2_000
 _BYTES = 500_000_000  # of the vectors of systems that are solved together, unless memory is less
-_VECTORS = 12  # of one system, beside two for each alpha: the process, temporary ones, sums
+_VECTORS = 12  # of one system, in addition to two for each alpha: the process, temporary ones, sums
 _ALPHAS = 8  # at most, of a grid
 
 Result = TypeVar("Result")

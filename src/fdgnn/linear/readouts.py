@@ -73,7 +73,7 @@ _SEARCHES = 20  # a table of all columns is made while one in so many of them is
 class SparseReadout(NamedTuple):
     """A linear readout with only the columns whose weights are not all zero.
 
-    Hashed colors have 2^18 columns or more, of which few occur. A model that was loaded from a
+    Hashed WL features have 2^18 columns or more, of which few occur. A model that was loaded from a
     file has such readouts; their outputs are those of the `LinearReadout`, bit by bit.
     """
 
@@ -170,7 +170,7 @@ class KernelReadout:
     def directions(self, X: Features, signs: Floats) -> Features:
         """Return mean gradients (m, P) of one combination of outputs per x: ``signs`` is (m, q).
 
-        Of a sparse x only the entries are given at which x is not zero. No other is needed, and
+        For a sparse x, only entries at which x is not zero are computed. No other is needed, and
         there may be hundreds of thousands.
         """
         weights = signs @ self.dual.T  # (m, n)

@@ -118,8 +118,8 @@ class _RidgeRegression(BaseEstimator):  # type: ignore[misc]
         """Fit all folds and regularization strengths.
 
         By default, by the products of all pairs of samples. Few samples are solved exactly, and so
-        is what Krylov spaces do not solve, if there is memory for two matrices; else a
-        `ConvergenceWarning` says so. `Ridge` solves dense features by their Gram matrix, and
+        is what Krylov spaces do not solve, if there is memory for two matrices; else
+        there is a `ConvergenceWarning`. `Ridge` solves dense features by their Gram matrix, and
         features in chunks by passes over them.
 
         Parameters
