@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -45,15 +43,21 @@ def require(module: str, extra: str, what: str) -> Any:
     MissingDependencyError
         The library is not installed, or cannot be imported.
     """
-    library = module.split(".")[0]
+    library, home = module.split(".")[0], os.environ.get("HOME")
     try:
-        with _some_home():
-            import_module(library)
-            found: ModuleType = import_module(module)
+        Path.home()
+    except RuntimeError:  # some libraries look for one; it does not exist, so nothing is read there
+        os.environ["HOME"] = "/nonexistent"
+    try:
+        import_module(library)
+        found: ModuleType = import_module(module)
     except ImportError as error:
         raise MissingDependencyError(
             f"{what} need {library}; {install_advice(extra, library)}"
         ) from error
+    finally:
+        if home is None:
+            os.environ.pop("HOME", None)
     return found
 
 
@@ -65,22 +69,3 @@ def install_advice(extra: str, library: str | None = None) -> str:
     """
     packages = (*(["torch"] if library == "torch" else []), *PACKAGES[extra])
     return f"install the extra {extra!r} with: pip install {' '.join(packages)}"
-
-
-@contextmanager
-def _some_home() -> Iterator[None]:
-    """Set a home directory for libraries that look for one, where there is none.
-
-    Some libraries do so when they are imported. The directory does not exist, so that nothing is
-    read from it.
-    """
-    try:
-        Path.home()
-    except RuntimeError:
-        os.environ["HOME"] = "/nonexistent"
-        try:
-            yield
-        finally:
-            del os.environ["HOME"]
-    else:
-        yield

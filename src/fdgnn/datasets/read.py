@@ -25,11 +25,10 @@ from fdgnn.datasets.tables import (
     ENDS,
     GRAPHS,
     LOOK_AHEAD,
+    SIZE,
     Table,
     as_graph_table,
     frame_table,
-    graph_columns,
-    graph_id,
     graph_reader,
     is_frame,
     is_molecule_list,
@@ -235,11 +234,12 @@ def _table_rows(
     columns, open_rows = table
     known = None if like is None else like.id_column  # of the model's training data
     id_column = options.id_column or (known if known in columns else None)
+    if id_column is None and tuple(columns[1:3]) == (EDGES, SIZE) and columns[0] in GRAPHS:
+        id_column = columns[0]  # of a table of edges, as `as_graph_table` makes it
     smiles = _smiles_column(name, columns, options, like)
     graph_of: RowReader
     if smiles is None:
-        used = graph_columns(columns, options)
-        graph_of = graph_reader(name, columns, options, like)
+        used, graph_of = graph_reader(name, columns, options, like)
     elif smiles == molecule_files.BLOCK:
         used = [smiles, molecule_files.NAME]
         graph_of = partial(molecule_files.molecule_of_block, MoleculeReader.of(options))
@@ -270,7 +270,7 @@ def _table_rows(
         options=options,
         like=like,
         text_only=format not in ("", "jsonl", "parquet", "arrow", "xlsx"),
-        id_column=molecule_files.NAME if named else id_column or graph_id(columns),
+        id_column=molecule_files.NAME if named else id_column,
         smiles_column=None if smiles == molecule_files.BLOCK else smiles,
     )
 

@@ -48,24 +48,12 @@ SIZE = "num_nodes"
 VERTICES, ARCS = ("node_feat", "x"), ("edge_attr", "edge_weight")
 
 
-def graph_columns(columns: Sequence[str], options: ReadOptions) -> list[str]:
-    """Find the columns that make up the graph."""
-    named = (*options.vertex_attributes, checks.name_and_place(options.edge_attribute)[0])
-    return [c for c in columns if c in (EDGES, SIZE, *VERTICES, *ARCS, *named)]
-
-
 # ---------------------------------------------------------------------- a row for each edge
 
 # The columns of such a table, of which one name of each is enough: the graph, and the edge's ends.
 GRAPHS, ENDS = ("graph", "graph_id"), ("source", "target")
 NAMES = "\0names"  # of vertices, in rows that are made
 END_LABELS, EDGE_VALUES = ("source_label", "target_label"), ("edge_label", "weight")
-
-
-def graph_id(columns: Sequence[str]) -> str | None:
-    """Return the column that names graphs, in a table that `as_graph_table` has made."""
-    is_made = tuple(columns[1:3]) == (EDGES, SIZE) and columns[0] in GRAPHS
-    return columns[0] if is_made else None
 
 
 def as_graph_table(table: Table, options: ReadOptions, like: InputSchema | None = None) -> Table:
@@ -172,10 +160,11 @@ def _graph_of_edges(
 
 def graph_reader(
     name: str, columns: Sequence[str], options: ReadOptions, like: InputSchema | None = None
-) -> Callable[[Mapping[str, Any]], RawGraph]:
-    """Make a function from a row to its graph; it raises `GraphError` on an invalid row.
+) -> tuple[list[str], Callable[[Mapping[str, Any]], RawGraph]]:
+    """Return the columns of graphs, and a function from a row to its graph.
 
-    Where a table has both of two columns that mean the same, the one of the options is read.
+    The function raises `GraphError` on an invalid row. Where a table has both of two columns that
+    mean the same, the one of the options is read.
     """
     chosen = options if like is None or like.source != "table" else like
     edge_column, place = checks.name_and_place(chosen.edge_attribute)
@@ -223,7 +212,7 @@ def graph_reader(
             edge_attribute=arcs if place is None else chosen.edge_attribute,
         )
 
-    return read
+    return [c for c in columns if c in read_here], read
 
 
 def _array(row: Mapping[str, Any], column: str) -> Array | None:

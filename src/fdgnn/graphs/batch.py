@@ -146,7 +146,7 @@ class GraphBatch(Sequence[Graph]):
         while parts and batch is None:  # a second time only if there are faults, without these
             union, faults = join(parts)
             if not faults:
-                batch, faults = cls._assemble(union)
+                batch, faults = cls.of_union(union)
             given = [graphs[part.position] for part in parts]
             more: dict[str, Any] = {}
             if parts[0].kind.descriptors is not None:
@@ -248,15 +248,18 @@ class GraphBatch(Sequence[Graph]):
             None if part.features is None else np.array(part.features, order="C"),
             part.weights, part.edge_labels, part.kind.directed,
         )  # fmt: skip
-        batch, faults = cls._assemble(union)
+        batch, faults = cls.of_union(union)
         if batch is None:
             graph = min(faults)
             raise GraphError(faults[graph], graph)
         return batch
 
     @classmethod
-    def _assemble(cls, union: Union) -> tuple[GraphBatch | None, Faults]:
-        """Build from checked arrays, which (but for the arcs) become the batch's own."""
+    def of_union(cls, union: Union) -> tuple[GraphBatch | None, Faults]:
+        """Build a batch from checked arrays, or find which graphs are invalid.
+
+        The arrays, except the arcs, become the batch's own.
+        """
         from fdgnn.kernels import merge_arcs
 
         # 1. Are all values finite, and can they be computed with?

@@ -19,6 +19,8 @@ from fdgnn.arrays import Array, Floats, Ints, offsets_of
 from fdgnn.exceptions import GraphError
 from fdgnn.extras import require
 from fdgnn.graphs.batch import GraphBatch
+from fdgnn.graphs.checks import check_total
+from fdgnn.graphs.graph import Union
 from fdgnn.graphs.smiles import Smiles, SmilesColumn
 from fdgnn.limits import MAX_SMILES, MAX_VERTICES
 from fdgnn.schema import USUAL_ATOMS, Atoms, EdgeUse, InputSchema, ReadOptions, Standardize, Vertex
@@ -336,13 +338,11 @@ class MoleculeReader:
 def molecule_batch(molecules: Sequence[Molecule], schema: InputSchema) -> GraphBatch:
     """Join molecules, which the reader of this schema has read, to a batch."""
     offsets = offsets_of([len(each.atoms) for each in molecules])
+    check_total(int(offsets[-1]))
     first_atoms = np.repeat(offsets[:-1], [len(each.bonds) for each in molecules])
-    arcs = [
-        np.concatenate(ends) + first_atoms
-        for ends in zip(*(each.arcs for each in molecules), strict=True)
-    ]
-    labels = features = edge_labels = weights = None
-    names = arc_names = np.array([], dtype=str)
+    ends = zip(*(each.arcs for each in molecules), strict=True)
+    arcs = np.stack([np.concatenate(end) for end in ends]) + first_atoms
+    labels = features = edge_labels = weights = names = edge_names = None
     if schema.vertex != "none":
         kinds, positions = _positions(chain.from_iterable(each.atoms for each in molecules))
         if schema.vertex == "labels":
@@ -356,24 +356,15 @@ def molecule_batch(molecules: Sequence[Molecule], schema: InputSchema) -> GraphB
             halves = np.concatenate([each.bonds for each in molecules]) * 2
             found, positions = np.unique(halves.astype(np.uint8), return_inverse=True)
             kinds = [_bond_type(half / 2) for half in found.tolist()]
-        arc_names, edge_labels = _ranked(kinds, positions)
+        edge_names, edge_labels = _ranked(kinds, positions)
     elif schema.edge_labels != "ignore":
         weights = np.concatenate([each.bonds for each in molecules])
-    batch = GraphBatch.from_arcs(
-        offsets,
-        arcs,
-        weights=weights,
-        labels=labels,
-        features=features,
-        edge_labels=edge_labels,
-        directed=schema.directed,
-    )
+    union = Union(offsets, arcs, labels, features, weights, edge_labels, schema.directed)
+    batch, _ = GraphBatch.of_union(union)
+    assert batch is not None  # RDKit's numbers are finite
+    smiles = SmilesColumn.of([each.smiles for each in molecules])
     return replace(
-        batch,
-        label_values=None if labels is None else names,
-        edge_label_values=None if edge_labels is None else arc_names,
-        smiles=SmilesColumn.of([each.smiles for each in molecules]),
-        schema=schema,
+        batch, label_values=names, edge_label_values=edge_names, smiles=smiles, schema=schema
     )
 
 
