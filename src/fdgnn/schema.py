@@ -105,7 +105,7 @@ class ReadOptions(Record, frozen=True, kw_only=True, omit_defaults=True, repr_om
     descriptors : sequence of str, optional
         Columns with graph-level features: numbers, or text for categories; cells may be empty.
     categories : sequence of str, optional
-        Columns among the descriptors whose numbers are codes of categories.
+        Columns whose numbers are codes of categories; they belong to the descriptors.
 
     Raises
     ------
@@ -146,6 +146,8 @@ class ReadOptions(Record, frozen=True, kw_only=True, omit_defaults=True, repr_om
         for name in ("columns", "vertex_attributes", "descriptors", "categories"):
             names = _names(name, getattr(self, name) or ())
             msgspec.structs.force_setattr(self, name, names)
+        descriptors = tuple(dict.fromkeys((*self.descriptors, *self.categories)))
+        msgspec.structs.force_setattr(self, "descriptors", descriptors)
         if self.target is not None and not isinstance(self.target, str):
             msgspec.structs.force_setattr(self, "target", _names("target", self.target))
         for name, allowed in CHOICES.items():
@@ -153,7 +155,7 @@ class ReadOptions(Record, frozen=True, kw_only=True, omit_defaults=True, repr_om
         twice = [name for i, name in enumerate(self.targets) if name in self.targets[:i]]
         if twice:
             raise ValueError(f"`target` names {twice[0]!r} twice; name each column once")
-        both = [name for name in self.targets if name in self.all_descriptors]
+        both = [name for name in self.targets if name in descriptors]
         if both:
             raise ValueError(
                 f"{both[0]!r} is a target and one of the `descriptors`; a model that is given the "
@@ -172,11 +174,6 @@ class ReadOptions(Record, frozen=True, kw_only=True, omit_defaults=True, repr_om
         """Whether targets are columns of a table, some of whose values may be missing."""
         return self.target is not None and not isinstance(self.target, str)
 
-    @property
-    def all_descriptors(self) -> tuple[str, ...]:
-        """All columns that are descriptors, of numbers or of categories."""
-        return tuple(dict.fromkeys((*self.descriptors, *self.categories)))
-
     def following(self, schema: InputSchema) -> ReadOptions:
         """Return these options with everything that the schema of a model's data has.
 
@@ -185,7 +182,7 @@ class ReadOptions(Record, frozen=True, kw_only=True, omit_defaults=True, repr_om
         ValueError
             An option contradicts the schema.
         """
-        unknown = set(self.all_descriptors) - set(schema.descriptors)
+        unknown = set(self.descriptors) - set(schema.descriptors)
         if unknown:
             raise ValueError(
                 f"`descriptors` has {min(unknown)!r}, which the model was not fitted with; leave "

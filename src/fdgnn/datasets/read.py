@@ -187,7 +187,7 @@ def _iterate(
         "target": options.targets,
         "id_column": [options.id_column],
         "columns": options.columns,
-        "descriptors": options.all_descriptors,
+        "descriptors": options.descriptors,
     }
     if source != "networks" and like is None:
         columns["vertex_attributes"] = options.vertex_attributes
@@ -245,7 +245,7 @@ def _table_rows(
         graph_of = partial(molecule_files.molecule_of_block, MoleculeReader.of(options))
     else:
         used, graph_of = [smiles], partial(molecule_of, MoleculeReader.of(options), smiles)
-    beside = (*options.targets, id_column, *options.columns, *options.all_descriptors)
+    beside = (*options.targets, id_column, *options.columns, *options.descriptors)
     wanted = list(dict.fromkeys([*used, *(c for c in beside if c in columns)]))
     _check_once(name, columns, wanted)
 

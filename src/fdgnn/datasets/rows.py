@@ -234,9 +234,6 @@ class GraphTable:
         The invalid rows.
     start : int
         The number of the table's first row in the file.
-    smiles : tuple of str, or None
-        The valid rows' SMILES, if they are molecules: as in the file or, where standardization
-        changed a molecule, that of the changed one. Its atoms, from left to right, are vertices.
     schema : InputSchema or None
         How the graphs were read; None as long as no row could be read.
     columns : dict of tuples
@@ -258,7 +255,6 @@ class GraphTable:
     rows: Ints
     rejects: tuple[Reject, ...] = ()
     start: int = 0
-    smiles: tuple[str, ...] | None = None
     schema: InputSchema | None = None
     columns: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     changes: tuple[Change, ...] = ()
@@ -271,6 +267,16 @@ class GraphTable:
         """The number of rows, valid and invalid."""
         return len(self.ids)
 
+    @property
+    def smiles(self) -> tuple[str, ...] | None:
+        """The valid rows' SMILES, if they are molecules.
+
+        They are as in the file or, where standardization changed a molecule, those of the changed
+        one. Its atoms, from left to right, are vertices.
+        """
+        column = None if self.graphs is None else self.graphs.smiles
+        return None if column is None else tuple(column.texts.tolist())
+
     def of_target(self, name: str) -> GraphTable:
         """Return the table of one of several targets, with the rows for which it is known."""
         if self.y is None or self.graphs is None:
@@ -282,7 +288,6 @@ class GraphTable:
             graphs=self.graphs[known],
             y=np.array([column[i] for i in known]),
             rows=self.rows[known],
-            smiles=None if self.smiles is None else tuple(self.smiles[i] for i in known),
             columns={name: tuple(cells[i] for i in known) for name, cells in self.columns.items()},
             targets=(),
         )
@@ -361,7 +366,7 @@ class ChunkReader:
             raise _too_many_rejects(self.name, str(found_rejects[0]))
         # 4. The valid rows.
         valid, graphs = [i for i in range(len(rows)) if i not in rejects], joined.graphs
-        if options.all_descriptors and graphs is not None:
+        if options.descriptors and graphs is not None:
             columns = Descriptors.of_rows([described[i] for i in valid])
             graphs = replace(graphs, descriptors=columns)
         y: Array | None = None
@@ -379,8 +384,7 @@ class ChunkReader:
             for name in kept
         }
         known = None if self.like is None else self.like.id_column
-        is_molecules = self.source == "molecules"
-        molecules = cast(dict[int, Molecule], raws if is_molecules else {})
+        molecules = cast(dict[int, Molecule], raws if self.source == "molecules" else {})
         return GraphTable(
             graphs=graphs,
             y=y,
@@ -388,7 +392,6 @@ class ChunkReader:
             rows=np.array(valid, dtype=np.int64),
             rejects=tuple(found_rejects),
             start=start,
-            smiles=tuple(molecules[i].smiles.text for i in valid) if is_molecules else None,
             schema=joined.schema,
             columns={name: tuple(cells[name][i] for i in valid) for name in options.columns},
             changes=tuple(
@@ -409,7 +412,7 @@ class ChunkReader:
         These are the columns that the user names, and those with text. Rows with invalid values
         are added to the rejects.
         """
-        names, categories = self.options.all_descriptors, self.options.categories
+        names, categories = self.options.descriptors, self.options.categories
         if schema is not None:
             categories = schema.categories
         else:
@@ -440,7 +443,7 @@ class ChunkReader:
             "source": self.source,
             "smiles_column": self.smiles_column,
             "id_column": options.id_column,
-            "descriptors": options.all_descriptors,
+            "descriptors": options.descriptors,
             "categories": categories,
         }
         if known is None:

@@ -106,16 +106,16 @@ def load_tu(
     """
     options = ReadOptions.of(options, changes)
     # What TU datasets do not have cannot be read.
-    columns = (*options.columns, *options.all_descriptors, *options.vertex_attributes)
+    wrong, columns = "", (*options.columns, *options.descriptors, *options.vertex_attributes)
     if options.has_several or options.target not in (None, "y", "graph_labels"):
-        why = f"there is no column {options.targets[-1]!r}; the targets of a TU dataset are "
-        raise DatasetFormatError(f"{name}: {why}called 'y'")
-    if options.directed:
-        raise DatasetFormatError(f"{name}: TU datasets are undirected; leave `directed` out")
-    for column in columns:
-        raise DatasetFormatError(
-            f"{name}: TU datasets have no other columns, so none is called {column!r}"
-        )
+        column = options.targets[-1]
+        wrong = f"there is no column {column!r}; the targets of a TU dataset are called 'y'"
+    elif options.directed:
+        wrong = "TU datasets are undirected; leave `directed` out"
+    elif columns:
+        wrong = f"TU datasets have no other columns, so none is called {columns[0]!r}"
+    if wrong:
+        raise DatasetFormatError(f"{name}: {wrong}")
     check_no_molecules(str(name), options)
     path = find(name, home_of(data_home), download_if_missing=download_if_missing)
     chosen = options.edge_attribute
