@@ -171,7 +171,7 @@ def test_a_report_of_such_a_model_is_written(fitted):
     run = fdgnn("report", folder / "model.fdgnn", *data, "-o", page)
     assert run.returncode == 0, run.stderr
     text = page.read_text()
-    part = text[text.index('id="descriptors-0"') :]
+    part = " ".join(text[text.index('id="descriptors-0"') :].split())
     assert "The model also uses 3 descriptors." in part
     assert "The score depends most on size," in part
     rows = re.findall(r"<tr[^>]*>(.*?)</tr>", part[: part.index("</figure>")], re.DOTALL)
