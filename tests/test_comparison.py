@@ -25,6 +25,7 @@ from fdgnn.datasets import make_motif_graphs, make_random_graphs
 from fdgnn.evaluation import baselines, comparison, paper
 from fdgnn.evaluation.baselines import (
     METHODS,
+    Method,
     MethodEntry,
     Trial,
     best_trial,
@@ -43,7 +44,6 @@ from fdgnn.evaluation.protocol import PaperEvaluation, Protocol
 from fdgnn.evaluation.record import PublishedScore
 from fdgnn.evaluation.run import EvaluationTask, evaluate, read_evaluations
 from fdgnn.evaluation.scores import n_trained_weights
-from fdgnn.evaluation.timing import fit_and_test
 from fdgnn.exceptions import MissingDependencyError, StudyError
 from fdgnn.folds import N_FOLDS, TEST, Split, nested_folds
 from fdgnn.targets import read_targets
@@ -256,35 +256,45 @@ def test_weights_that_training_sets(task):
 # ---------------------------------------------------------------------- the protocol
 
 
-def test_training_is_timed_without_preparation_and_repeated(motifs, monkeypatch):
-    graphs, y = motifs
+def test_training_is_timed_without_preparation_and_repeated(task, monkeypatch):
     made, prepared, clock = [], [], [0.0]
     monkeypatch.setattr("fdgnn.evaluation.timing.time.process_time", lambda: clock[0])
     monkeypatch.setattr("fdgnn.evaluation.timing.MOST_REPETITIONS", 5)
 
     class Slow:
+        n_parameters_ = 7
+
         def fit(self, graphs, y):
             made.append(self)
             clock[0] += 0.01
             return self
 
         def predict(self, graphs):
-            return np.full(len(graphs), y[0])
+            return np.zeros(len(graphs))
 
         def outputs(self, graphs):
             clock[0] += 1.0
             return np.zeros((len(graphs), 1))
 
-    def prepare(mask):
-        prepared.append(mask)
-        clock[0] += 0.05
-        return graphs[mask]
+    class SlowMethod(Method):
+        def __init__(self):
+            super().__init__("slow", task, Search(), [{}])
 
-    found = fit_and_test(Slow, prepare, Slow.outputs, y, nested_folds(y, 3, 3, seed=0)[0])
+        def model(self, configuration):
+            return Slow()
+
+        def prepare(self, graphs):
+            prepared.append(graphs)
+            clock[0] += 0.05
+            return super().prepare(graphs)
+
+    found = SlowMethod()._test(task.folds[0], {})
     assert len(made) == 5
     assert len(prepared) == 10
     assert found.train_seconds == pytest.approx(0.01)
     assert found.test_seconds == 0.0
+    assert found.n_parameters == 7
+    assert [each == [0.0] for each in found.outputs] == (task.folds[0] == TEST).tolist()
 
 
 def test_each_method_has_an_evaluation(task, tmp_path):

@@ -20,7 +20,6 @@ from fdgnn.evaluation.protocol import (
     score_initialization,
 )
 from fdgnn.evaluation.run import EvaluationTask
-from fdgnn.evaluation.timing import fit_and_test
 from fdgnn.fitting import draw_features, fit_depths
 from fdgnn.folds import nested_folds
 from fdgnn.targets import read_targets
@@ -154,26 +153,22 @@ def test_the_choice_of_a_common_alpha_by_hand():
 # ---------------------------------------------------------------------- timed models
 
 
-def test_timed_fits_have_one_thread_of_blas():
+def test_timed_fits_have_one_thread_of_blas(motifs):
     seen = []
 
-    class Watched:
+    class Watched(FDGNNClassifier):
         def fit(self, graphs, y):
-            seen.extend(p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas")
-            return self
+            seen.append({p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"})
+            return super().fit(graphs, y)
 
-        def predict(self, graphs):
-            return np.zeros(len(graphs))
+    class Timed(PaperEvaluation):
+        def model(self, configuration):
+            return Watched(**super().model(configuration).get_params())
 
-        def outputs(self, graphs):
-            return np.zeros((len(graphs), 1))
-
-    graphs, y = make_motif_graphs(20, random_state=0)
+    timed, fold = Timed(motifs.task, PROTOCOL), motifs.task.folds[0]
     with threadpool_limits(2):
-        fit_and_test(
-            Watched, graphs.__getitem__, Watched.outputs, np.asarray(y), np.arange(20) % 4 - 1
-        )
-    assert set(seen) == {1}
+        timed._test(fold, CONFIGURATION | {"alpha": 1.0})
+    assert seen == [{1}]
 
 
 def test_models_have_the_degree_of_the_whole_dataset(motifs):

@@ -328,6 +328,8 @@ def name_options(message: str) -> str:
 
 def main() -> None:
     """Run the command; errors that a user can fix are one line, without a traceback."""
+    from concurrent.futures import BrokenExecutor
+
     from fdgnn.exceptions import FDGNNError
 
     _kept.clear()
@@ -341,24 +343,18 @@ def main() -> None:
         with _interruptible():
             get_command(app)(prog_name="fdgnn")
     except BrokenPipeError:  # whoever read our output has seen enough
-        sys.exit(1)
+        pass
     except (FDGNNError, ValueError, OSError) as error:
         say(f"error: {one_line(error)}")
-        sys.exit(1)
     except MemoryError as error:
         reason = f" ({one_line(error)})" if str(error) else ""
         say(f"error: memory ran out{reason}")
-        sys.exit(1)
-    except RuntimeError as error:
-        from concurrent.futures import BrokenExecutor
-
-        if not isinstance(error, BrokenExecutor):
-            raise
+    except BrokenExecutor:
         say(
             "error: a worker process was killed, perhaps because memory ran out; run the same "
             "command again, if need be with fewer processes"
         )
-        sys.exit(1)
+    sys.exit(1)
 
 
 @contextmanager

@@ -37,7 +37,7 @@ from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.smiles import SmilesColumn
 from fdgnn.linear import KernelReadout
 from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, Scoring, named_scoring
-from fdgnn.selection.scoring import NestedPredictions, chosen_thresholds
+from fdgnn.selection.scoring import NestedPredictions, nested_predictions
 from fdgnn.targets import Targets
 
 #: Our models in words, by their names on the command line.
@@ -301,11 +301,7 @@ def _base_models(
     for i, fit in enumerate(fits):
         assert fit.choice is not None
         outputs = fit.choice.predictions[: len(task.folds)]
-        thresholds = None
-        if base.threshold is not None:
-            thresholds = chosen_thresholds(task, outputs, OF_CLASSES[base.threshold].metric)
-        alone = NestedPredictions(task.targets, task.folds == TEST, outputs, thresholds)
-        score = scoring.shown(alone.score(scoring))
+        score = scoring.shown(nested_predictions(task, outputs, base.threshold).score(scoring))
         found.append(
             BaseModelScores(
                 name=fit.name,

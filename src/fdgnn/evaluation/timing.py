@@ -7,9 +7,8 @@ import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import joblib
 import numpy as np
@@ -143,20 +142,32 @@ class TimedEvaluation(ABC):
         return {o: one for o, one in found.items() if one is not None}
 
     def _test(self, fold: Folds, configuration: Configuration) -> FoldTest:
-        start = time.perf_counter()
-        timed = fit_and_test(
-            partial(self.model, configuration), self.prepare, self.outputs, self.y, fold
-        )
+        """Train on the training graphs of an outer fold, test on its test graphs (Table 3).
+
+        BLAS has one thread, and times are CPU seconds of this process. Work of milliseconds is
+        repeated, and the median counts, because a single measurement may be disturbed.
+        """
+        start, times = time.perf_counter(), list[tuple[float, float]]()
+        train, test = trained_on(fold), fold == TEST
+        while len(times) < MOST_REPETITIONS and np.sum(times) < ENOUGH_SECONDS:
+            trained, tested = self.prepare(train), self.prepare(test)  # nothing cached yet
+            with one_blas_thread():
+                begin = time.process_time()
+                model = self.model(configuration).fit(trained, self.y[train])
+                middle = time.process_time()
+                model.predict(tested)
+                times.append((middle - begin, time.process_time() - middle))
+        train_seconds, test_seconds = np.median(times, axis=0).tolist()
         outputs = self.out_of_fold_outputs(fold, configuration)
-        outputs[fold == TEST] = timed.outputs
-        converged = getattr(timed.model, "converged_", None)
+        outputs[test] = self.outputs(model, tested)
+        converged = getattr(model, "converged_", None)
         return FoldTest(
             seconds=time.perf_counter() - start,
             peak_mb=peak_megabytes(),
             outputs=outputs.tolist(),
-            train_seconds=timed.train_seconds,
-            test_seconds=timed.test_seconds,
-            n_parameters=self.n_parameters(timed.model),
+            train_seconds=train_seconds,
+            test_seconds=test_seconds,
+            n_parameters=self.n_parameters(model),
             n_unconverged=None if converged is None else int((~converged).sum()),
         )
 
@@ -202,51 +213,11 @@ class TimedEvaluation(ABC):
         return EvaluationRun(task, found, predictions, None)
 
 
-# ---------------------------------------------------------------------- one fold against the clock
-
-
 def few_graphs(y: Array) -> Ints:
     """Return some graphs, of each class, on which models are tried before they are timed."""
     first = [np.flatnonzero(y == c)[:5] for c in np.unique(y)[:20]]
     some = np.random.default_rng(0).permutation(len(y))[:WARM_GRAPHS]
     return np.unique(np.concatenate([*first, some]))
-
-
-class TimedModel(NamedTuple):
-    """A model that was trained on the training graphs of an outer fold, and its test outputs."""
-
-    model: Any
-    outputs: Floats  # (n_test, q)
-    train_seconds: float
-    test_seconds: float
-
-
-def fit_and_test(
-    make: Callable[[], Any],
-    prepare: Callable[[Array], Any],
-    outputs: Callable[[Any, Any], Floats],
-    y: Array,
-    fold: Folds,
-) -> TimedModel:
-    """Train on the training graphs of an outer fold, test on its test graphs (Table 3).
-
-    `prepare` returns the graphs where a mask is true, in the model's own form, and `outputs` those
-    of a trained model for them; neither is timed. BLAS has one thread, and times are CPU seconds of
-    this process. Work of milliseconds is repeated, and the median counts, because a single
-    measurement may be disturbed.
-    """
-    times: list[tuple[float, float]] = []
-    train, test = trained_on(fold), fold == TEST
-    while len(times) < MOST_REPETITIONS and np.sum(times) < ENOUGH_SECONDS:
-        trained, tested = prepare(train), prepare(test)  # nothing cached yet
-        with one_blas_thread():
-            start = time.process_time()
-            model = make().fit(trained, y[train])
-            middle = time.process_time()
-            model.predict(tested)
-            times.append((middle - start, time.process_time() - middle))
-    train_seconds, test_seconds = np.median(times, axis=0).tolist()
-    return TimedModel(model, outputs(model, tested), train_seconds, test_seconds)
 
 
 def peak_megabytes() -> float:

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from fdgnn.arrays import Array, Floats
 from fdgnn.fitting import FitTask, mean_of_known
+from fdgnn.folds import TEST
 from fdgnn.metrics import OF_CLASSES, Metric, Scoring, default_scoring, known_scoring, named_scoring
 from fdgnn.targets import Targets, winning_class
 from fdgnn.uncertainty import best_threshold
@@ -163,22 +164,26 @@ class NestedPredictions:
         return found
 
 
-def chosen_thresholds(task: FitTask, predictions: Floats, metric: Metric) -> Floats:
-    """Choose the threshold of each outer fold by its training graphs, (n_outer, q).
+def nested_predictions(task: FitTask, outputs: Floats, threshold: str | None) -> NestedPredictions:
+    """Return outputs (n_outer, n, q) of outer folds, which may choose their decision thresholds.
 
-    `predictions` (n_outer, n, q) of graphs in inner folds are of readouts that have not seen their
-    fold: what a model chooses its threshold by.
+    Each outer fold chooses by its training graphs, whose outputs are of readouts that have not seen
+    their inner fold, and by the metric `threshold`, as a model does.
     """
-    targets, weights = task.targets, task.weights
-    found = np.empty((len(predictions), targets.n_outputs))
-    for row, own in enumerate(predictions):
+    targets, weights, tested = task.targets, task.weights, task.folds == TEST
+    if threshold is None:
+        return NestedPredictions(targets, tested, outputs)
+    found = np.empty((len(outputs), targets.n_outputs))
+    for row, own in enumerate(outputs):
         for t, target in enumerate(targets.each):  # with two classes, so of one column
             known = (task.folds[row] >= 0) & targets.known[:, t]
             w = weights
             if w is not None:
                 w = w[known] if w.ndim == 1 else w[known, target.columns.start]
-            codes = targets.values[known, t]
             found[row, target.columns] = best_threshold(
-                own[known, target.columns], codes, metric, w
+                own[known, target.columns],
+                targets.values[known, t],
+                OF_CLASSES[threshold].metric,
+                w,
             )
-    return found
+    return NestedPredictions(targets, tested, outputs, found)

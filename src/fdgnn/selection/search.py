@@ -31,12 +31,11 @@ from fdgnn.ensemble import combine
 from fdgnn.estimators import FDGNNClassifier, GraphModel
 from fdgnn.estimators.models import GraphClassifierMixin, GraphRegressorMixin
 from fdgnn.fitting import FitTask, ModelFit, fit_depths
-from fdgnn.folds import N_FOLDS, TEST, check_groups, fold_rows
+from fdgnn.folds import N_FOLDS, check_groups, fold_rows
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.converters import as_batch
 from fdgnn.limits import MAX_CONFIGURATIONS
 from fdgnn.metrics import (
-    OF_CLASSES,
     Metric,
     Scoring,
     known_scoring,
@@ -45,7 +44,7 @@ from fdgnn.metrics import (
 )
 from fdgnn.parameters import Jobs, Number, Rule, available_with, check_parameters
 from fdgnn.seeds import integer_seed, seed_sequence
-from fdgnn.selection.scoring import NestedPredictions, chosen_thresholds, scoring_of
+from fdgnn.selection.scoring import nested_predictions, scoring_of
 from fdgnn.targets import Targets, read_targets
 from fdgnn.texts import agreeing, counted, cut
 from fdgnn.threads import one_blas_thread
@@ -374,12 +373,7 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             for one in ranking.best[: len(task.folds)]
         ]
         predictions = np.array([one.predictions for one in self._selected])
-        threshold = self._base.threshold
-        thresholds = None
-        if threshold is not None:
-            thresholds = chosen_thresholds(task, predictions, OF_CLASSES[threshold].metric)
-        tested = task.folds == TEST
-        self._nested = NestedPredictions(task.targets, tested, predictions, thresholds)
+        self._nested = nested_predictions(task, predictions, self._base.threshold)
         scores = self._nested.by_fold(next(iter(ranking.scorings.values())))
         known = scores[~np.isnan(scores)]
         if len(known) == 0:
