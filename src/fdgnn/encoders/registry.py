@@ -120,10 +120,13 @@ def describe_encoder(encoder: Encoder, *, fitted: bool = True) -> EncoderRecord:
 def plain_parameters(estimator: Any) -> dict[str, Any]:
     """Convert parameters to JSON values; a `random_state` that is not an integer is left out."""
     parameters = {
-        name: value.item() if isinstance(value, np.generic) else value
+        name: value
         for name, value in estimator.get_params(deep=False).items()
         if name not in _MACHINE
     }
+    for name, value in parameters.items():
+        if isinstance(value, np.generic):  # `item` of a longdouble is a longdouble again
+            parameters[name] = float(value) if isinstance(value, np.floating) else value.item()
     if not isinstance(parameters.get("random_state"), Integral):
         parameters.pop("random_state", None)
     return parameters
