@@ -291,20 +291,12 @@ def default_scoring(codes: Array | None) -> Scoring:
     return OF_CLASSES["roc_auc" if is_imbalanced(np.bincount(codes)) else "accuracy"]
 
 
-def rare_class(y: Array) -> tuple[str, float] | None:
-    """Name the rarest class and its share of the graphs, if it is rare."""
-    classes, counts = np.unique(y, return_counts=True)
-    if not is_imbalanced(counts):
-        return None
-    return str(classes[counts.argmin()]), float(counts.min() / counts.sum())
-
-
-def first_rare_class(targets: Targets) -> tuple[Target, str, float] | None:
+def rare_class(targets: Targets) -> tuple[Target, str, float] | None:
     """Return the first target with a rare class, its rarest class, and the share of that."""
     for t, target in enumerate(targets.each if targets.classify else ()):
-        found = rare_class(targets.of_target(t))
-        if found is not None:
-            return target, *found
+        classes, counts = np.unique(targets.of_target(t), return_counts=True)
+        if is_imbalanced(counts):
+            return target, str(classes[counts.argmin()]), float(counts.min() / counts.sum())
     return None
 
 
@@ -313,7 +305,7 @@ def warn_class_imbalance(targets: Targets, handled: bool = False) -> None:
 
     The imbalance is `handled` if there is a threshold or a weight for it already.
     """
-    found = first_rare_class(targets)
+    found = rare_class(targets)
     if found is not None:
         target, label, share = found
         of = f" of target {target.name!r}" if target.name else ""

@@ -130,7 +130,7 @@ class TrainingOptions:
             assert many.classes is not None
             what = f"target {many.name!r}" if many.name else "the target"
             raise ValueError(f"`threshold` is for two classes, but {what} has {len(many.classes)}")
-        cut = self.threshold or ("f1" if many is None and rare_class(codes) else None)
+        cut = self.threshold or ("f1" if many is None and rare_class(targets) else None)
         scoring = named_scoring(self.scoring or default_scoring(codes).name, True).name
         return replace(self, scoring=scoring, threshold=cut)
 

@@ -35,7 +35,7 @@ from fdgnn.folds import (
     possible_folds,
 )
 from fdgnn.graphs import GraphBatch
-from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, Scoring, first_rare_class
+from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, Scoring, rare_class
 from fdgnn.neighbors import as_text
 from fdgnn.options import TrainingOptions
 from fdgnn.selection.search import FDGNNSearchCV
@@ -163,7 +163,7 @@ def _n_folds(targets: Targets, split: Split) -> int:
 
 def imbalance_note(targets: Targets, scoring: Scoring, threshold: str | None) -> str | None:
     """Return a sentence on class imbalance and what is done about it; None without any."""
-    found = first_rare_class(targets)
+    found = rare_class(targets)
     if found is None:
         return None
     target, name, share = found

@@ -190,7 +190,7 @@ class GraphReservoir(ReservoirConfig, Encoder):
         found: list[FDGNNWarning] = []
         reservoir, U, weights = self.reservoir_, graphs.features, self.reservoir_.weights
         n_inputs = reservoir.n_inputs
-        n_read = np.count_nonzero(np.bincount(weights.first_sources.ravel(), minlength=n_inputs))
+        n_read = len(set(weights.first_sources.ravel().tolist()))
         if n_read < _READ * n_inputs:
             what = "vertex labels" if U is None else "vertex features"
             found.append(UnusedDataWarning(
