@@ -276,7 +276,7 @@ def test_a_page_calls_accuracy_what_is_accuracy_whatever_models_were_chosen_by(f
     assert run.returncode == 0, run.stderr
     scores = json.loads(run.stdout)["scores"]
     assert list(scores) == ["log loss", "accuracy", "balanced accuracy", "ROC AUC"]
-    html = page.read_text().replace("\xa0", " ")
+    html = " ".join(page.read_text().split())
     assert f'class="value">{scores["log loss"]:.3f} <' in html  # the chosen metric first
     for name in ("accuracy", "ROC AUC"):
         assert f"{name}, %</th>" in html
