@@ -296,9 +296,9 @@ class ChunkedGraphs:
         return getattr(self.statistics, name)
 
     @property
-    def molecules(self) -> bool:
-        """Whether the graphs are molecules, read from SMILES."""
-        return self.schema is not None and self.schema.atoms is not None
+    def smiles(self) -> tuple[str, ...] | None:
+        """An empty tuple if the graphs are molecules, read from SMILES, which are not kept."""
+        return None if self.schema is None or self.schema.atoms is None else ()
 
     @property
     def n_rows(self) -> int:
