@@ -182,10 +182,11 @@ wheels: $(BUILDER)/.installed
 
 # An environment with fdgnn, its dependencies and those of its extras, and nothing else.
 RUNTIME := build/runtime
-$(RUNTIME)/.installed: sdist | compiler
+VERSION := $(shell sed -n 's/__version__ = "\(.*\)"/\1/p' src/fdgnn/_version.py)
+$(RUNTIME)/.installed: sdist | compiler  # from a wheel in dist, or else from the sdist
 	$(PYTHON) -m venv --clear --without-pip $(RUNTIME)
 	$(BUILD_BIN)/python -m pip --python $(RUNTIME)/bin/python install --quiet --disable-pip-version-check \
-	  -c constraints.txt "$$(ls -t $(DIST)/fdgnn-*.tar.gz | head -1)[$(EXTRAS)]"
+	  -c constraints.txt --find-links $(DIST) "fdgnn[$(EXTRAS)]==$(VERSION)"
 	@touch $@
 
 # make sbom           what is installed with a wheel and its extras, as a software bill of materials
@@ -203,9 +204,8 @@ licenses: $(RUNTIME)/.installed
 
 # make version        copies the version of src/fdgnn/_version.py to the files that must have it, too
 version:
-	@version=$$(sed -n 's/__version__ = "\(.*\)"/\1/p' src/fdgnn/_version.py); \
-	sed -i "s/^version: .*/version: $$version/" CITATION.cff; \
-	sed -i "/^context:/,/^$$/ s/^  version: .*/  version: $$version/" packaging/conda-forge/recipe.yaml
+	sed -i "s/^version: .*/version: $(VERSION)/" CITATION.cff
+	sed -i "/^context:/,/^$$/ s/^  version: .*/  version: $(VERSION)/" packaging/conda-forge/recipe.yaml
 	$(PYTHON) -m venv build/citation && build/citation/bin/python -m pip install --quiet cffconvert  # its old dependencies
 	build/citation/bin/cffconvert --validate && build/citation/bin/cffconvert -f codemeta -o codemeta.json && echo >> codemeta.json
 

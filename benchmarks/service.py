@@ -157,7 +157,7 @@ def benchmark(
         "a hundred molecules": measured(port, smiles, 100, max(options.requests // 20, N_CLIENTS)),
     }
     if name in SHARES:
-        wanted = max(int(SHARES[name] * options.predictions), 200 * N_CLIENTS)
+        wanted = max(int(SHARES[name] * options.predictions), 2000)
         result["memory_mb"] = {}
         for n, so_far in ((wanted // 10, wanted // 10), (wanted - wanted // 10, wanted)):
             measured(port, smiles, 100, n // 100)

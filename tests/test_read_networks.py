@@ -40,7 +40,7 @@ def test_every_file_is_a_row(folder):
     assert table.ids == ("a.graphml", "b.graphml", "c.graphml")
     assert len(read_graphs(folder / "a.graphml").graphs) == 1
     for option in ("target", "descriptors"):
-        with pytest.raises(DatasetFormatError, match=r"there is no column 'z' for `.*; its colum"):
+        with pytest.raises(DatasetFormatError, match=r"there is no column 'z' for `.*; its col"):
             read_graphs(folder, **{option: "z"})
 
 

@@ -437,7 +437,7 @@ def test_other_requests_are_answered_while_rows_are_predicted(answering):
         assert len(json.loads((await large)[1]["body"])["predictions"]) == 100
 
     run(check())
-    assert answering.n_calls == 4
+    assert answering.n_calls == 2
 
 
 def test_a_request_ends_with_its_chunk_if_the_service_stops(answering):
