@@ -91,7 +91,7 @@ def test_fits_and_searches_hold_blas_to_one_thread(monkeypatch):
         seen.append(blas_threads())
         return fit(*args, **kwargs)
 
-    monkeypatch.setattr(fitting, "fit_depths", watched)
+    monkeypatch.setattr("fdgnn.estimators.base.fit_depths", watched)
     monkeypatch.setattr("fdgnn.selection.search.fit_depths", watched)
     for n_jobs in (None, 2):
         FDGNNClassifier(n_jobs=n_jobs, **SMALL).fit(graphs, y)
