@@ -306,7 +306,7 @@ def test_a_trial_encoder_has_a_page(fitted, motifs, tmp_path):
     from fdgnn.html.report import model_subjects, write_report
 
     graphs, y = motifs
-    save_model(fitted, tmp_path / "model.fdgnn", score=0.9)
+    save_model(fitted, tmp_path / "model.fdgnn")
     data = report_data(fitted, graphs, y, dataset="motifs", unseen=True)
     assert data.dynamics is None  # nothing is iterated
     subjects = model_subjects(tmp_path / "model.fdgnn", [data])

@@ -217,30 +217,16 @@ def test_the_template_of_an_encoder_is_kept_and_not_fitted(file):
         loaded.encoder.transform(GRAPHS)
 
 
-def test_a_search_gives_its_best_model_and_score(file):
+def test_the_file_of_a_search_has_its_best_model(file):
     graphs, y = make_motif_graphs(40, random_state=0)
     search = FDGNNSearchCV(
         FDGNNClassifier(n_estimators=2), n_configurations=2, cv=3, random_state=0
     ).fit(graphs, y)
     loaded = again(search, file)
     assert isinstance(loaded, FDGNNClassifier)
-    assert loaded.training_score_ == model_info(file).score == search.best_score_
     np.testing.assert_array_equal(
         loaded.decision_function(graphs), search.decision_function(graphs)
     )
-    assert again(loaded, file).training_score_ == search.best_score_
-    assert again(loaded, file, score=0.5).training_score_ == 0.5
-
-
-def test_a_nested_score_stays_nested(file):
-    graphs, y = make_motif_graphs(40, random_state=0)
-    search = FDGNNSearchCV(FDGNNClassifier(), n_configurations=2, cv=3, outer_cv=3, random_state=0)
-    loaded = again(search.fit(graphs, y), file)
-    assert (model_info(file).score, model_info(file).nested) == (search.nested_score_, True)
-    save_model(loaded, file)
-    assert (model_info(file).score, model_info(file).nested) == (search.nested_score_, True)
-    save_model(loaded, file, score=0.5)
-    assert (model_info(file).score, model_info(file).nested) == (0.5, False)
 
 
 # ---------------------------------------------------------------------- seeds
@@ -319,9 +305,9 @@ def test_sizes_of_mutag_models_are_those_of_the_decision(file, tu_path):
 
 def test_model_info_is_a_record_of_plain_values(file):
     model = FDGNNClassifier(n_estimators=2, **SMALL).fit(GRAPHS, Y)
-    save_model(model, file, score=0.75)
+    save_model(model, file)
     info = model_info(file)
-    assert (info.model, info.format, info.score) == ("FDGNNClassifier", container.FORMAT, 0.75)
+    assert (info.model, info.format) == ("FDGNNClassifier", container.FORMAT)
     assert info.parameters["n_estimators"] == 2
     assert info.targets[0].classes.values == [0, 1, 2]
     assert info.seed.entropy == [0]
@@ -380,7 +366,7 @@ def test_an_interrupted_save_leaves_the_old_file(file, monkeypatch):
     before = file.read_bytes()
     monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(OSError, match="disk full"):
-        save_model(model, file, score=0.1)
+        save_model(model, file)
     assert file.read_bytes() == before
     assert list(file.parent.iterdir()) == [file]
 
@@ -723,7 +709,7 @@ HOSTILE = [
         {"limit": -0.1}, {"n_graphs": 0}, {"n_graphs": None}, {"more": 1},
     )),
     {"descriptors": [{"name": "a", "kind": "number"}]}, {"descriptors": [{}]},
-    {"score": 1e999}, {"score": "good"}, {"schema": {"x": 1}}, {"schema": 1}, {"more": 1},
+    {"evaluation": 1e999}, {"evaluation": "good"}, {"schema": {"x": 1}}, {"schema": 1}, {"more": 1},
     {"x" * 100_000: 1},
 ]  # fmt: skip
 

@@ -128,15 +128,15 @@ def run(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    return saved(tmp_path_factory.mktemp("models") / "motifs.fdgnn", score=0.75)
+    return saved(tmp_path_factory.mktemp("models") / "motifs.fdgnn")
 
 
-def saved(path, *, regression=False, score=None, nested=False):
+def saved(path, *, regression=False):
     """A model file, as code or as ``fdgnn fit`` writes it."""
     graphs, y = make_motif_graphs(40, random_state=0)
     kind = FDGNNRegressor if regression else FDGNNClassifier
     fitted = kind(n_units=5, random_state=0).fit(graphs, y)
-    save_model(fitted, path, score=score, nested=nested)
+    save_model(fitted, path)
     return path
 
 
@@ -540,16 +540,13 @@ def test_score_on_graphs_seen_in_training_is_never_the_headline(tmp_path, model)
     assert "86.00" not in str(shown.rows("scores-accuracy"))
 
 
-def test_score_of_unknown_origin_is_not_called_nested(tmp_path):
-    path = saved(tmp_path / "m.fdgnn", score=0.75)
-    seen = examples.data_of() | {"predictions": "seen"}
-    for source in (path, of_model(path, seen)):
-        value, small, _ = card_of(make(tmp_path, source))
-        assert value == NONE
-        assert "nested" not in small
-        assert "saved with the model: 0.750 (as measured by whoever saved it)" in small
-    nested = saved(tmp_path / "nested.fdgnn", score=0.75, nested=True)
-    assert "nested cross-validation" in card_of(make(tmp_path, nested))[1]
+def test_seen_graphs_give_a_model_no_headline(tmp_path):
+    path = saved(tmp_path / "m.fdgnn")
+    value, small, _ = card_of(
+        make(tmp_path, of_model(path, examples.data_of() | {"predictions": "seen"}))
+    )
+    assert value == NONE
+    assert "nested" not in small
 
 
 def test_model_without_a_score_on_unseen_graphs_has_no_headline(tmp_path):

@@ -316,7 +316,7 @@ def test_one_file_has_all_targets(kind, options, tmp_path):
     table = {"a": PARTLY[:, 0], "b": np.where(UNKNOWN[:, 1], None, text)}
     model = classifier(kind, random_state=0, **options).fit(GRAPHS, table)
     path = tmp_path / "model.fdgnn"
-    save_model(model, path, score=0.5)
+    save_model(model, path)
     loaded = load_model(path)
     assert loaded.outputs(GRAPHS).tobytes() == model.outputs(GRAPHS).tobytes()
     np.testing.assert_array_equal(loaded.predict(GRAPHS), model.predict(GRAPHS))

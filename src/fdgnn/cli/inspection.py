@@ -285,9 +285,6 @@ def model_in_words(info: ModelInfo) -> dict[str, object]:
     if info.model is not None:
         words["predicts"] = [_target(each) for each in info.targets]
     found = info.evaluation
-    if found is None and info.score is not None:
-        how = "nested cross-validation" if info.nested else "of the training"
-        words["score"] = f"{info.score:.4f} ({how})"
     if found is not None:
         words["scores"] = score_lines(found)
         if found.notes:

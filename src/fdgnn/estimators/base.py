@@ -227,7 +227,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         self.evaluation_: Any = None
         if "estimators_" in vars(self):  # an earlier fit, or its model file, has left more
             for name in list(vars(self)):
-                if name in _OF_ONE_FIT or name.startswith("training_"):
+                if name in _OF_ONE_FIT:
                     delattr(self, name)
 
     def _assemble(
@@ -405,8 +405,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"target={target!r}: not a target of the model, which has {known}")
         alone: Self = clone(self)
         for name, value in vars(self).items():
-            of_model = name.startswith("training_score")  # of all targets together
-            if (name.endswith("_") and not of_model) or name in ("_domain", "_graph_kind"):
+            if name.endswith("_") or name in ("_domain", "_graph_kind"):
                 setattr(alone, name, value)
         own = self.targets_[number]
         alone.estimators_ = tuple(m.only(int(number), own.columns) for m in self.estimators_)
@@ -594,11 +593,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         rows["alpha"] = "; ".join(str(m.alpha) for m in self.estimators_)
         if self._training_graphs is not None:
             rows["Training graphs"] = len(self._training_graphs)
-        score = getattr(self, "training_score_", None)
-        if getattr(self, "evaluation_", None) is not None:
-            score = self.evaluation_.score
-        if score is not None:
-            rows["Score"] = f"{score:.4g}"
+        if self.evaluation_ is not None and self.evaluation_.score is not None:
+            rows["Score"] = f"{self.evaluation_.score:.4g}"
         return diagram + html_table(rows)
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -198,7 +198,7 @@ def _content(model: Any, dataset: str, notes: list[str]) -> tuple[Content, dict[
             if drawn is not None:
                 projections[f"{place}projection"] = drawn
                 del arrays[f"{place}projection"]
-    record = msgspec.Raw(as_json(msgspec.structs.replace(describe(model, None), domain=None)))
+    record = msgspec.Raw(as_json(msgspec.structs.replace(describe(model), domain=None)))
     schema, molecules = model.input_schema_, None
     if schema is not None and schema.atoms is not None:  # how molecules are read
         molecules = {

@@ -13,7 +13,7 @@ from fdgnn.evaluation.record import Evaluation
 from fdgnn.evaluation.run import read_evaluations
 from fdgnn.exceptions import StudyError
 from fdgnn.html.report_data import ReportData, read_report_data
-from fdgnn.html.words import plural, significant
+from fdgnn.html.words import plural
 from fdgnn.model_files import model_info
 from fdgnn.model_files.description import MODELS
 
@@ -151,13 +151,10 @@ def model_subjects(path: str | os.PathLike[str], data: Sequence[ReportData] = ()
     graphs = {"directed": info.graph_kind.directed, "vertices_carry": info.graph_kind.vertices}
     encoder = {"encoder": first.kind} | first.parameters | facts
     dataset = data[0].dataset if data else Path(path).stem
-    evaluations, notes = [] if info.evaluation is None else [info.evaluation], []
-    if not evaluations and info.score is not None:
-        how = "nested cross-validation" if info.nested else "as measured by whoever saved it"
-        notes = [f"Score saved with the model: {significant(info.score)} ({how})."]
+    evaluations = [] if info.evaluation is None else [info.evaluation]
     settings = {"class": info.model or first.kind} | encoder | info.parameters | graphs
     versions = {"fdgnn": info.fdgnn, "format": info.format}
-    whole = Subject(dataset, dataset, os.fspath(path), evaluations, None, settings, versions, notes)
+    whole = Subject(dataset, dataset, os.fspath(path), evaluations, None, settings, versions)
     return _with_data(whole, data)
 
 

@@ -43,8 +43,6 @@ def save_model(
     model: Any,
     path: str | os.PathLike[str],
     *,
-    score: float | None = None,
-    nested: bool = False,
     training_graphs: bool = True,
 ) -> None:
     """Save a fitted model to a file; `load_model` restores the same predictions.
@@ -57,12 +55,6 @@ def save_model(
     model : any model of this library, FDGNNSearchCV or an encoder
         A fitted model. For a search, its best model is saved.
     path : path
-    score : float, optional
-        The model's score, saved as ``training_score_``. By default the `nested_score_` of a search,
-        or else its `best_score_`; for a model, the score of its `evaluation_` or of the file from
-        which it was loaded.
-    nested : bool, default=False
-        Whether the given score is a nested cross-validation result.
     training_graphs : bool, default=True
         Whether the file contains targets, ids and SMILES of the training graphs of a model with
         kernels, for `neighbors`. Without them, `neighbors` returns only positions and similarities.
@@ -82,13 +74,11 @@ def save_model(
     >>> graphs, y = make_motif_graphs(60, random_state=0)
     >>> model = FDGNNClassifier(random_state=0).fit(graphs, y)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_model(model, f"{folder}/motifs.fdgnn", score=model.score(graphs, y))
+    ...     save_model(model, f"{folder}/motifs.fdgnn")
     ...     again = load_model(f"{folder}/motifs.fdgnn")
     >>> bool((again.decision_function(graphs) == model.decision_function(graphs)).all())
     True
     """
-    if score is None:
-        score, nested = _known_score(model)
     model = getattr(model, "best_estimator_", model)
     if not isinstance(model, Encoder) and description.MODELS.get(type(model).__name__) is not type(
         model
@@ -97,8 +87,7 @@ def save_model(
         raise TypeError(f"a {type(model).__name__} cannot be saved; expected {names} or an encoder")
     check_is_fitted(model)
     content = container.to_bytes(
-        description.as_json(description.describe(model, score, nested)),
-        _arrays(model, training_graphs),
+        description.as_json(description.describe(model)), _arrays(model, training_graphs)
     )
     try:
         _restored(container.from_bytes(content))
@@ -107,18 +96,6 @@ def save_model(
     with write_aside(Path(path)) as file:
         file.write(content)
     _logger.info("saved %s to %s", type(model).__name__, path)
-
-
-def _known_score(model: Any) -> tuple[float | None, bool]:
-    """Return the score of a search or an earlier file, and whether it is of nested folds."""
-    if hasattr(model, "nested_score_"):
-        return model.nested_score_, True
-    if hasattr(model, "best_score_"):
-        return model.best_score_, False
-    if hasattr(model, "training_score_"):
-        return model.training_score_, model.training_score_nested_
-    evaluation = getattr(model, "evaluation_", None)
-    return (None, False) if evaluation is None else (evaluation.score, True)
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
@@ -131,7 +108,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     -------
     model or encoder
         The fitted model. ``evaluation_`` has the nested cross-validation results of `fdgnn fit`, if
-        the command wrote the file, and ``training_score_`` the saved score, or None.
+        the command wrote the file, or is None.
 
     Raises
     ------
@@ -149,7 +126,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 
 
 def model_info(path: str | os.PathLike[str]) -> ModelInfo:
-    """Return the description of a model file: class, parameters, labels, score, version.
+    """Return the description of a model file: class, parameters, labels, evaluation, version.
 
     The checksum is verified, but the model is not built, so its encoder need not be registered.
     Errors are those of `load_model`.
@@ -226,6 +203,5 @@ def _model(record: description.ModelRecord, groups: dict[str, dict[str, Array]])
     model._domain = state.restore_domain(record.domain, model.estimators_, measured)
     kept = groups.get("training", {})
     model._training_graphs = state.restore_training_graphs(model, record.training_graphs, kept)
-    model.training_score_, model.training_score_nested_ = record.score, record.nested
     model.evaluation_ = record.evaluation
     return model

@@ -110,15 +110,13 @@ class ModelRecord(Record, frozen=True, kw_only=True):
     descriptors: list[DescriptorColumn] = msgspec.field(default_factory=list)
     domain: DomainRecord | None = None
     training_graphs: bool = False  # whether targets of the training graphs are among the arrays
-    score: float | None = None
-    nested: bool = False  # whether the score is a nested cross-validation result
     evaluation: Evaluation | None = None
 
 
 # ---------------------------------------------------------------------- from a model
 
 
-def describe(model: Any, score: float | None, nested: bool = False) -> ModelRecord:
+def describe(model: Any) -> ModelRecord:
     """Describe a fitted model or encoder."""
     seed = getattr(model, "seed_", None)
     seed = None if seed is None else SeedRecord.of(seed)
@@ -141,8 +139,6 @@ def describe(model: Any, score: float | None, nested: bool = False) -> ModelReco
         seed=seed,
         targets=describe_targets(model),
         flat=model._flat,
-        score=None if score is None else float(score),
-        nested=nested,
         evaluation=None if model.evaluation_ is None else model.evaluation_.reproducible(),
         schema=model.input_schema_,
         descriptors=[] if model._descriptors is None else list(model._descriptors.columns),
