@@ -171,10 +171,8 @@ class Metrics:
         count_of = dict(zip(_SAMPLES, totals.tolist(), strict=True))
         lines = []
         for (name, kind), ends in _METRICS.items():
-            lines += [
-                f"# TYPE {name} {kind}",
-                *(f"{name}{e} {count_of[name + e]:.15g}" for e in ends),
-            ]
+            lines.append(f"# TYPE {name} {kind}")
+            lines += [f"{name}{end} {count_of[name + end]:.15g}" for end in ends]
         return "\n".join(lines) + "\n"
 
 
@@ -192,10 +190,7 @@ class Service:
     """
 
     def __init__(
-        self,
-        path: str | os.PathLike[str],
-        coverage: float | None = None,
-        folder: str | None = None,
+        self, path: str | os.PathLike[str], coverage: float | None = None, folder: str | None = None
     ) -> None:
         self.name = Path(path).name
         self.predictor = Predictor(load_predictor(path), coverage)
@@ -246,26 +241,21 @@ class Service:
         if limits.MAX_REQUEST_ROWS.is_below(len(rows)):
             what = f"{len(rows)} rows; {limits.MAX_REQUEST_ROWS.in_words}"
             raise RequestError(413, "too_many_rows", what)
-        too_large: dict[int, str] = {}
-        total = 0
-        for i, row in enumerate(rows):
-            size = _size_of(row)
-            if limit.is_below(size):
-                too_large[i] = f"its size is {size}; {limit.in_words}"
-                rows[i] = empty.copy()
-            else:
-                total += size
+        sizes = enumerate(map(_size_of, rows))
+        too_large = {i: f"its size is {n}; {limit.in_words}" for i, n in sizes if limit.is_below(n)}
+        for i in too_large:
+            rows[i] = empty.copy()
+        total = sum(map(_size_of, rows))
         if limits.MAX_REQUEST_SIZE.is_below(total):
             what = f"the total size is {total}; {limits.MAX_REQUEST_SIZE.in_words}"
             raise RequestError(413, "too_large", what)
         schema = self.predictor.model.input_schema_
         known = () if schema is None else (*schema.descriptors, schema.id_column)
         for name, values in ({} if request.features is UNSET else request.features).items():
-            why = "" if name in known else "is not one of the model's features"
-            if len(values) != len(rows):
-                why = f"has {len(values)} values, but there are {len(rows)} rows"
-            if why:
-                raise RequestError(422, "invalid_request", f"features: {name[:100]!r} {why}")
+            if name not in known or len(values) != len(rows):
+                what = f"features: {name[:100]!r} has {len(values)} values; expected {len(rows)} "
+                what += "values of one of the model's features"
+                raise RequestError(422, "invalid_request", what)
             for row, value in zip(rows, values, strict=True):
                 row.setdefault(name, value)
         return rows, too_large
