@@ -22,9 +22,11 @@ from fdgnn import (
     KernelRidge,
     MoleculeDescriptors,
     PairCounts,
+    Ridge,
     WLCounts,
     as_batch,
     explain,
+    limits,
     load_model,
     molecule_groups,
     save_model,
@@ -132,11 +134,14 @@ def test_descriptors_are_those_of_rdkit():
     batch = as_batch(SMILES)
     fast = dict(zip(descriptor_names("fast"), batch.smiles.descriptors("fast").T, strict=True))
     everything = dict(zip(descriptor_names("all"), batch.smiles.descriptors("all").T, strict=True))
-    assert len(fast) == 121
+    assert len(fast) == 210
     assert len(everything) > 200
     mols = [Chem.MolFromSmiles(smiles) for smiles in SMILES]
     np.testing.assert_allclose(fast["exactmw"], [Descriptors.ExactMolWt(mol) for mol in mols])
     np.testing.assert_allclose(fast["SlogP_VSA1"], [Descriptors.SlogP_VSA1(mol) for mol in mols])
+    amides = [Descriptors.fr_amide(mol) for mol in mols]
+    np.testing.assert_array_equal(fast["fr_amide"], amides)
+    assert amides[SMILES.index("CC(=O)Nc1ccc(O)cc1")] == 1
     np.testing.assert_allclose(everything["MolLogP"], [Descriptors.MolLogP(mol) for mol in mols])
 
 
@@ -255,7 +260,7 @@ def test_the_weight_of_descriptors_is_chosen_by_out_of_fold_error(table, rows):
 def test_which_descriptors_the_ensemble_reads(table, tmp_path):
     X, y = table
     X, y = X * 3, np.tile(y, 3)
-    for which, n in (("fast", 121), ("all", len(descriptor_names("all"))), (None, 0)):
+    for which, n in (("fast", 210), ("all", len(descriptor_names("all"))), (None, 0)):
         model = AutoGraphRegressor(descriptors=which, random_state=0)
         bases = model._base_models(GraphKind.of(as_batch(X)), len(X), seed_sequence(0))
         inner = [dict(b.encoder.named_encoders).get("descriptors") for b in bases]
@@ -264,10 +269,48 @@ def test_which_descriptors_the_ensemble_reads(table, tmp_path):
         save_model(model, tmp_path / "model.fdgnn")
         loaded = load_model(tmp_path / "model.fdgnn")
         np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
-    with pytest.raises(ValueError, match='descriptors="all" has no effect: the graphs do not come'):
-        AutoGraphRegressor(descriptors="all").fit([Graph([[0], [1]])] * 8, range(8))
+    for which in ("fast", "all"):
+        with pytest.raises(ValueError, match="has no effect: the graphs do not come from SMILES"):
+            AutoGraphRegressor(descriptors=which).fit([Graph([[0], [1]])] * 8, range(8))
+        with pytest.raises(ValueError, match="candidates='wl' has no base model with descriptors"):
+            AutoGraphRegressor("wl", descriptors=which).fit(X, y)
+        kind = GraphKind.of(as_batch(X))
+        with pytest.raises(ValueError, match="not computed for more than 50,000 molecules"):
+            AutoGraphRegressor(descriptors=which)._base_models(kind, 50_001, seed_sequence(0))
     with pytest.raises(ValueError, match="descriptors=None has no effect on a list of candidates"):
         AutoGraphRegressor([("wl", "wl", "rbf")], descriptors=None).fit(X, y)
+
+
+def test_descriptors_of_more_molecules_than_kernels_are_computed_for(table, tmp_path):
+    X, y = table
+    X, y = X * 3, np.tile(y, 3)
+    with limits.changed(FDGNN_MAX_KERNEL_BYTES=1000):
+        for which, n_bases in (("auto", 3), ("fast", 3), (None, 2)):
+            model = AutoGraphRegressor(descriptors=which, random_state=0)
+            bases = model._base_models(GraphKind.of(as_batch(X)), len(X), seed_sequence(0))
+            assert len(bases) == n_bases
+            assert all(isinstance(base.readout, Ridge) for base in bases)
+        model = AutoGraphRegressor(descriptors="fast", random_state=0).fit(X, y)
+        assert "WL and descriptors" in [own.name for own in model.estimators_]
+        save_model(model, tmp_path / "model.fdgnn")
+        (one,) = explain(model, X[:1])
+    loaded = load_model(tmp_path / "model.fdgnn")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert set(one.descriptors) == set(descriptor_names("fast"))
+    total = one.vertices.sum() + sum(one.descriptors.values())
+    np.testing.assert_allclose(total, one.score - one.base_score, atol=1e-8)
+
+
+def test_random_features_of_descriptors_fit_what_is_not_linear_in_them(table):
+    X = table[0] * 3
+    y = np.tile([Descriptors.MolWt(Chem.MolFromSmiles(smiles)) % 30 for smiles in table[0]], 3)
+    errors = []
+    for n in (0, 300):
+        model = GraphRegressor(EncoderUnion([("own", MoleculeDescriptors(n_projections=n))]))
+        model.set_params(readout=Ridge(alpha=1e-3), random_state=0).fit(X, y)
+        assert model.estimators_[0].readout.coef.shape == (1, n or 210)
+        errors.append(((model.predict(X) - y) ** 2).mean())
+    assert errors[1] < errors[0]
 
 
 def test_descriptors_of_the_ensemble_on_the_command_line(table, tmp_path):

@@ -392,6 +392,8 @@ def test_too_little_memory():
 def test_what_is_not_trained_out_of_core():
     with pytest.raises(ValueError, match="'union' cannot be trained out of core"):
         check_trainable(TrainingOptions(model="union"))
+    with pytest.raises(ValueError, match="descriptors of molecules are not computed out of core"):
+        check_trainable(TrainingOptions(molecule_descriptors="fast"))
 
 
 # ---------------------------------------------------------------------- folds

@@ -101,10 +101,10 @@ class RandomExpansion(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         X = check_array(X, accept_sparse="csr")
         return self.draw(X.shape[1], seed_sequence(self.random_state))
 
-    def draw(self, n_features: int, seed: np.random.SeedSequence) -> Self:
-        """Draw W_phi for a number of features, with a seed."""
+    def draw(self, n_features: int, seed: np.random.SeedSequence, norm: float = 1.0) -> Self:
+        """Draw W_phi of a spectral norm for a number of features, with a seed."""
         P = int(self.n_projections or 2 * n_features)  # it may be a NumPy integer of few bits
-        self.projection_ = draw_projection(seed, n_features, P)
+        self.projection_ = norm * draw_projection(seed, n_features, P)
         return self
 
     @property

@@ -542,4 +542,4 @@ def draw_expansion(
 ) -> RandomExpansion | None:
     """Draw the requested number of random features, or the encoder's default."""
     P = encoder.expanded_size(n_features, n_projections)
-    return RandomExpansion(P).draw(n_features, seed) if P else None
+    return RandomExpansion(P).draw(n_features, seed, encoder.expansion_norm) if P else None

@@ -51,9 +51,10 @@ class TrainingOptions:
     handle_unknown : {"ignore", "error"}
         Whether the model ignores vertex labels that no training graph has, with a warning that
         counts the rows, or rejects these rows.
-    molecule_descriptors : {"fast", "all", "none"}
-        Descriptors of molecules in the ensemble: the 121 that RDKit implements in C++, all 217,
-        which take ten times as long, or none.
+    molecule_descriptors : {"auto", "fast", "all", "none"}
+        Descriptors of molecules in the ensemble: 210 that RDKit computes fast, all of
+        rdkit.Chem.Descriptors, which take four times as long, or none; "auto" is "fast" with up to
+        50,000 molecules.
     search : bool
         Search the hyperparameters of the paper's model, or use the defaults.
     n_configurations : int, default=20
@@ -77,7 +78,7 @@ class TrainingOptions:
     class_weight: Literal["balanced"] | None = None
     transform: Literal["log10", "pIC50"] | None = None
     handle_unknown: Literal["ignore", "error"] = "ignore"
-    molecule_descriptors: Literal["fast", "all", "none"] = "fast"
+    molecule_descriptors: Literal["auto", "fast", "all", "none"] = "auto"
     search: bool = True
     n_configurations: int | None = None
     search_on: int | None = None
@@ -94,7 +95,7 @@ class TrainingOptions:
         for given, model, is_given in (
             ("search=False", "paper", not self.search),
             ("n_configurations", "paper", self.n_configurations is not None),
-            ("molecule_descriptors", "auto", self.molecule_descriptors != "fast"),
+            ("molecule_descriptors", "auto", self.molecule_descriptors != "auto"),
         ):
             if is_given and self.model != model:
                 raise ValueError(

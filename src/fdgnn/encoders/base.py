@@ -232,6 +232,8 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Whether the features describe a whole graph, and have a separate RBF kernel in a union.
     expansion_factor : int
         Random features that the model draws for each feature of the encoder; 0 for none.
+    expansion_norm : float
+        Spectral norm of the matrix of these random features.
     prefers_rbf : bool
         Whether RBF kernel ridge regression reads the features better than a linear readout.
     sparse : bool
@@ -259,6 +261,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     depth_parameter: ClassVar[str | None] = None
     has_own_kernel: ClassVar[bool] = False
     expansion_factor: ClassVar[int] = 0
+    expansion_norm: ClassVar[float] = 1.0
     prefers_rbf: ClassVar[bool] = False
     sparse: ClassVar[bool] = False
     draws: bool = True

@@ -16,7 +16,8 @@ from fdgnn.exceptions import GraphError, ModelFileError
 from fdgnn.graphs import GraphBatch
 from fdgnn.graphs.graph import Kind
 from fdgnn.graphs.smiles import DESCRIPTOR_SETS, NOT_MOLECULES, DescriptorSet, descriptor_names
-from fdgnn.parameters import OneOf, Rule
+from fdgnn.limits import MAX_UNITS
+from fdgnn.parameters import Number, OneOf, Rule
 
 _QUANTILES = 65  # of the training molecules that are kept of each descriptor
 _LARGEST = 3.0  # standard deviations; a molecule far outside moves a prediction no farther
@@ -35,9 +36,12 @@ class MoleculeDescriptors(Encoder):
     Parameters
     ----------
     descriptors : {"fast", "all"}, default="fast"
-        The 121 that RDKit implements in C++ (properties, MQN, and surface areas by charge,
-        refractivity and lipophilicity), or all of ``rdkit.Chem.Descriptors``, which takes ten times
-        as long.
+        210 that RDKit computes fast (properties, MQN, surface areas by charge, refractivity and
+        lipophilicity, partial charges, and counts of functional groups), or all of
+        ``rdkit.Chem.Descriptors``, which takes four times as long.
+    n_projections : int, default=0
+        Random features ``tanh(W x)`` of the descriptors that a model's readout has instead of the
+        descriptors, so that a linear readout is not linear in them; 0 for none.
 
     Attributes
     ----------
@@ -46,12 +50,17 @@ class MoleculeDescriptors(Encoder):
     """
 
     descriptors: DescriptorSet = "fast"
+    n_projections: int = 0
 
     kind = "descriptors"
     draws = False
     prefers_rbf = True
     has_own_kernel = True
-    rules: ClassVar[Mapping[str, Rule]] = {"descriptors": OneOf(DESCRIPTOR_SETS)}
+    expansion_norm = 3.0  # the arguments of a thousand random features have the size 1, about
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "descriptors": OneOf(DESCRIPTOR_SETS),
+        "n_projections": Number(0, whole=True, most=MAX_UNITS),
+    }
 
     def _draw(self, graphs: GraphBatch, seed: np.random.SeedSequence) -> None:
         values = self._values(graphs)
@@ -79,6 +88,10 @@ class MoleculeDescriptors(Encoder):
     def attribute(self, graphs: GraphBatch, n_jobs: int | None = None) -> DescriptorParts:
         """Compute the descriptors of checked molecules."""
         return DescriptorParts(graphs, self.features_of(graphs), descriptor_names(self.descriptors))
+
+    def expanded_size(self, n_features: int, n_projections: int | None) -> int:
+        """Return the number of random features."""
+        return self.n_projections if n_projections is None else n_projections
 
     @property
     def n_features_out(self) -> int:  # type: ignore[override]

@@ -56,7 +56,7 @@ class UnionBlock:
 
     def features(self, X: Features) -> sp.csr_array:
         """Return the encoder's features X as the readout sees them."""
-        return sp.csr_array(expanded(X, self.expansion)) * self.scale
+        return sp.csr_array(expanded(X, self.expansion) * self.scale)
 
     @property
     def n_features(self) -> int | None:
@@ -217,7 +217,8 @@ class EncoderUnion(Encoder):
             X: Features = encoder.encode(graphs, n_jobs=self.n_jobs).features[0]
             check_features(X, len(graphs), encoder)
             P = encoder.expanded_size(X.shape[1], None)
-            expansion = RandomExpansion(P).draw(X.shape[1], root) if P else None
+            norm = encoder.expansion_norm
+            expansion = RandomExpansion(P).draw(X.shape[1], root, norm) if P else None
             size = spread(expanded(X, expansion))
             scale = float(1 / np.sqrt(size)) if size > 0 else 1.0
             blocks.append(UnionBlock(encoder, expansion, scale))

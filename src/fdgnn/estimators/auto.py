@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -27,8 +27,9 @@ from fdgnn.estimators.models import (
     check_readout,
 )
 from fdgnn.fitting import BaseModel
-from fdgnn.graphs.smiles import DESCRIPTOR_SETS, NOT_MOLECULES
+from fdgnn.graphs.smiles import DESCRIPTOR_SETS, NOT_MOLECULES, DescriptorSet
 from fdgnn.linear import KernelRidge, fits_in_memory
+from fdgnn.linear.ridge import MANY
 from fdgnn.parameters import OneOf, Rule
 from fdgnn.seeds import child_seed, seed_sequence
 from fdgnn.texts import counted
@@ -36,6 +37,7 @@ from fdgnn.texts import counted
 #: Sets of base models by name.
 CANDIDATES = ("all", "wl", "union")
 _UNITS = 300  # of each reservoir
+_PROJECTIONS = 1_000  # random features of descriptors, which linear readouts read
 _FEW = 5_000  # molecules up to which there are more base models, which take twice the time
 
 Candidate = tuple[str, Any, Any]  # name, encoder, readout
@@ -48,14 +50,14 @@ class Auto(GraphModel):
     candidates: str | Sequence[Candidate] = "all"
     _: KW_ONLY
     handle_unknown: str = "ignore"
-    descriptors: str | None = "fast"
+    descriptors: Literal["auto", "fast", "all"] | None = "auto"
     scoring: str | None = None
     random_state: Any = None
     n_jobs: int | None = None
 
     _rules: ClassVar[Mapping[str, Rule]] = {
         "handle_unknown": OneOf(HANDLE_UNKNOWN),
-        "descriptors": OneOf((*DESCRIPTOR_SETS, None)),
+        "descriptors": OneOf(("auto", *DESCRIPTOR_SETS, None)),
     }
     _accuracy_by_squares = True
     # States of the ensemble's reservoirs that still move are features like others: validation has
@@ -89,9 +91,7 @@ class Auto(GraphModel):
         if not isinstance(self.candidates, str):
             return self.candidates
         labeled, in_memory = kind.vertices != "nothing", fits_in_memory(n_graphs)
-        if self.descriptors == "all" and not (kind.molecules and in_memory):
-            why = "of so many molecules none are computed" if kind.molecules else NOT_MOLECULES
-            raise ValueError(f'descriptors="all" has no effect: {why}')
+        descriptors = self._descriptor_set(kind, n_graphs)
         if self.candidates == "union":
             return _joined(labeled, kind.n_inputs)
         if not labeled:
@@ -100,12 +100,27 @@ class Auto(GraphModel):
             names = ((n, f"WL, {counted(n, 'iteration')}") for n in (1, 2, 3, 4))
             return [(name, WLCounts(n_iterations=n), "auto") for n, name in names]
         if kind.molecules and kind.vertices == "labels":
-            return _molecules(n_graphs, self.descriptors) if in_memory else _many_molecules()
+            of = _molecules if in_memory else _many_molecules
+            return of(n_graphs, descriptors)
         if kind.vertices == "labels" and in_memory:
             return _labeled(kind.n_inputs)
         if kind.n_label_columns and in_memory:
             return _labels_and_features(kind.n_inputs)
         return _mixed(kind.n_inputs)
+
+    def _descriptor_set(self, kind: GraphKind, n_graphs: int) -> DescriptorSet | None:
+        """Return the descriptors that a base model has; raise ValueError if others are wanted."""
+        if self.candidates != "all":
+            why = f"candidates={self.candidates!r} has no base model with descriptors"
+        elif not kind.molecules or kind.vertices != "labels":
+            why = NOT_MOLECULES
+        elif n_graphs > MANY:
+            why = f"they are not computed for more than {MANY:,} molecules, or out of core"
+        else:
+            return "fast" if self.descriptors == "auto" else self.descriptors
+        if self.descriptors in DESCRIPTOR_SETS:
+            raise ValueError(f'descriptors="{self.descriptors}" has no effect: {why}')
+        return None
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -118,7 +133,7 @@ class Auto(GraphModel):
                     "readout)"
                 )
             return
-        for name, default in (("handle_unknown", "ignore"), ("descriptors", "fast")):
+        for name, default in (("handle_unknown", "ignore"), ("descriptors", "auto")):
             if getattr(self, name) != default:
                 raise ValueError(
                     f"{name}={getattr(self, name)!r} has no effect on a list of candidates; set it "
@@ -175,7 +190,7 @@ def _mixed(n_inputs: int) -> list[Candidate]:
     ]
 
 
-def _molecules(n_graphs: int, descriptors: Any) -> list[Candidate]:
+def _molecules(n_graphs: int, descriptors: DescriptorSet | None) -> list[Candidate]:
     """Return models of three kinds of atom labels, pairs of atoms, and descriptors."""
     few = n_graphs <= _FEW
     element = ("element", WLCounts(n_iterations=4, vertices="element"))
@@ -202,12 +217,18 @@ def _molecules(n_graphs: int, descriptors: Any) -> list[Candidate]:
     return candidates
 
 
-def _many_molecules() -> list[Candidate]:
-    """Return models of WL features with linear readouts, also of WL labels of elements only."""
-    return [
-        ("WL, 2 iterations", WLCounts(n_iterations=2), "linear"),
-        ("WL of elements", WLCounts(n_iterations=4, vertices="element"), "linear"),
+def _many_molecules(n_graphs: int, descriptors: DescriptorSet | None) -> list[Candidate]:
+    """Return models of WL labels by type and by element with linear readouts, and descriptors."""
+    wl, element = WLCounts(n_iterations=2), WLCounts(n_iterations=4, vertices="element")
+    candidates: list[Candidate] = [
+        ("WL, 2 iterations", wl, "linear"),
+        ("WL of elements", element, "linear"),
     ]
+    if descriptors is not None:
+        own = MoleculeDescriptors(descriptors, n_projections=_PROJECTIONS)
+        whole = EncoderUnion([("wl", wl), ("element", element), ("descriptors", own)])
+        candidates.append(("WL and descriptors", whole, "linear"))
+    return candidates
 
 
 def _joined(labeled: bool, n_inputs: int) -> list[Candidate]:
@@ -269,9 +290,9 @@ class AutoGraphClassifier(GraphClassifierMixin, Auto):
         of (name, encoder, readout), with encoders and readouts as in `GraphClassifier`.
     handle_unknown : {"ignore", "error"}, default="ignore"
         Whether named candidates ignore vertex labels that no training graph has, or raise an error.
-    descriptors : {"fast", "all", None}, default="fast"
-        Descriptors of molecules in one of the named candidates: the 121 that RDKit implements in
-        C++, all of them, which take ten times as long, or none.
+    descriptors : {"auto", "fast", "all", None}, default="auto"
+        Descriptors of molecules in a base model of "all": "fast" and "all" as in
+        `MoleculeDescriptors`, "auto" for "fast" with up to 50,000 molecules, or none.
     probability, class_weight, scoring, threshold, random_state, n_jobs
         As in `GraphClassifier`.
 

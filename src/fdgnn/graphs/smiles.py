@@ -133,8 +133,8 @@ def descriptor_names(which: DescriptorSet) -> tuple[str, ...]:
 @cache
 def _calculator(which: DescriptorSet) -> tuple[tuple[str, ...], Any]:
     """Return the names of the descriptors of a set, and a function that computes them of a Mol."""
+    listed = require("rdkit.Chem.Descriptors", "chem", "molecules").descList
     if which == "all":
-        listed = require("rdkit.Chem.Descriptors", "chem", "molecules").descList
         return tuple(name for name, _ in listed), lambda mol: [f(mol) for _, f in listed]
     rd = require("rdkit.Chem.rdMolDescriptors", "chem", "molecules")
     properties = rd.Properties()
@@ -144,11 +144,16 @@ def _calculator(which: DescriptorSet) -> tuple[tuple[str, ...], Any]:
     names = [*properties.GetPropertyNames()]
     for title, group in zip(titles, groups, strict=True):
         names += [f"{title}{i + 1}" for i in range(len(group(ethane)))]
+    others = [
+        (name, f)
+        for name, f in listed
+        if name.startswith("fr_") or name.endswith("PartialCharge")  # functional groups, charges
+    ]
 
     def compute(mol: Any) -> list[float]:
         found = [*properties.ComputeProperties(mol)]
         for group in groups:
             found += group(mol)
-        return found
+        return found + [f(mol) for _, f in others]
 
-    return tuple(names), compute
+    return (*names, *(name for name, _ in others)), compute

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from fdgnn.arrays import Array, Features, Floats, blocks
 
 _OFTEN = 1 / 16  # share of rows that have a column, from which dense products are faster
+_MOSTLY = 3 / 4  # share of rows that have a column, from which it is kept as a dense one
 _MOST_OFTEN = 1024  # such columns, which are copied as a dense matrix
 _EXACT = 2**24  # below, integers are exact in single precision
 _PANEL = 256  # rows of a panel
@@ -104,19 +105,26 @@ def symmetric(n: int, panels: Iterator[tuple[slice, Floats]]) -> Floats:
 
 
 class SparseProducts:
-    """``X X^T`` for sparse features, which is never made."""
+    """``X X^T`` for sparse features, which is never made.
+
+    Columns that most rows have, such as random features, are multiplied as a dense matrix.
+    """
 
     rounding = 0.0
 
     def __init__(self, X: sp.csr_array, double: bool = True) -> None:
-        used = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]))
-        self._rows = X[:, used].astype(np.float64).tocsr()
-        self._columns = self._rows.T.tocsr()
         self.n = X.shape[0]
+        counts = np.bincount(X.indices, minlength=X.shape[1])
+        full = counts > _MOSTLY * self.n
+        self._dense: Floats = X[:, np.flatnonzero(full)].toarray().astype(np.float64, copy=False)
+        self._rows = X[:, np.flatnonzero((counts > 0) & ~full)].astype(np.float64).tocsr()
+        self._columns = self._rows.T.tocsr()
 
     def times(self, U: Floats) -> Floats:
         """Return U K (c, n) for vectors U (c, n)."""
-        return np.ascontiguousarray((self._rows @ (self._columns @ U.T)).T)
+        given = np.ascontiguousarray(U.T)
+        found = self._rows @ (self._columns @ given)
+        return np.ascontiguousarray((found + self._dense @ (self._dense.T @ given)).T)
 
 
 class SymmetricMatrix:

@@ -30,6 +30,7 @@ from fdgnn.evaluation.record import Evaluation
 from fdgnn.exceptions import ModelFileError
 from fdgnn.fitting import BaseModel, FittedModel
 from fdgnn.linear import KernelReadout, KernelRidge, Ridge
+from fdgnn.linear.ridge import MANY
 from fdgnn.model_files.state import (
     DomainRecord,
     Label,
@@ -257,8 +258,8 @@ def set_seed(record: ModelRecord, estimator: Any) -> None:
         refuse("its seed is not that of its random_state")
 
 
-# Models of few graphs may have other readouts than models of more than fit in memory.
-_FEW, _MANY = 1, 2**62
+# The base models of few graphs, of more than kernels are computed for, and of very many.
+_SIZES = 1, MANY, 2**62
 
 
 def estimator_arrays(models: Sequence[FittedModel]) -> dict[str, Array]:
@@ -291,7 +292,7 @@ def _base_models(record: ModelRecord, model: Any) -> list[BaseModel]:
     All random initializations of a base model are there, or none, in the order of base models.
     """
     differences: list[str] = []
-    for n_graphs in (_FEW, _MANY):
+    for n_graphs in _SIZES:
         found: list[BaseModel] = []
         try:
             bases = model._base_models(record.graph_kind, n_graphs, np.random.SeedSequence(0))

@@ -32,6 +32,7 @@ from fdgnn.exceptions import DatasetFormatError, GraphError
 from fdgnn.fitting import BaseModel, fit_depths
 from fdgnn.folds import MANY_GRAPHS, N_FOLDS, TRAIN, choice_folds, signature_folds
 from fdgnn.graphs.converters import as_batch
+from fdgnn.graphs.smiles import DESCRIPTOR_SETS
 from fdgnn.linear import Ridge
 from fdgnn.linear.passes import least_bytes
 from fdgnn.linear.ridge import MANY
@@ -125,6 +126,8 @@ def check_trainable(options: TrainingOptions) -> None:
     """Raise ValueError for models that are not trained out of core, before anything is read."""
     if options.model == "union":
         raise ValueError("model 'union' cannot be trained out of core; choose auto, wl or paper")
+    if options.molecule_descriptors in DESCRIPTOR_SETS:
+        raise ValueError("descriptors of molecules are not computed out of core; choose auto")
 
 
 # ---------------------------------------------------------------------- reading
