@@ -20,15 +20,14 @@ from fdgnn import (
     Graph,
     GraphClassifier,
     GraphReservoir,
-    as_batch,
     draw_explanation,
     explain,
 )
-from fdgnn.datasets import make_motif_graphs, make_random_graphs, make_stars
+from fdgnn.datasets import make_motif_graphs, make_random_graphs
 from fdgnn.encoders import Encoder
 from fdgnn.exceptions import MissingDependencyError
 from fdgnn.html.collect import report_data
-from fdgnn.plot import plot_embedding, plot_stability
+from fdgnn.plot import plot_embedding
 
 pytest.importorskip("matplotlib")
 
@@ -89,34 +88,31 @@ def drawn(ax, *, laid_out=False):
 # ---------------------------------------------------------------------- all plots
 
 
-@pytest.mark.parametrize("plot", [plot_embedding, plot_stability])
-def test_plots_take_every_model_any_graphs_and_given_axes(plot, model, ax):
-    assert plot(model, list(GRAPHS), ax=ax) is ax
-    new = drawn(plot(model, GRAPHS), laid_out=isinstance(model, GraphReservoir))
+def test_the_embedding_takes_every_model_any_graphs_and_given_axes(model, ax):
+    assert plot_embedding(model, list(GRAPHS), ax=ax) is ax
+    new = drawn(plot_embedding(model, GRAPHS), laid_out=isinstance(model, GraphReservoir))
     assert new is not ax
     for axis in (new.xaxis, new.yaxis):
         assert axis.label.get_text()
-    drawn(plot(model, [GRAPHS[0]]))
+    drawn(plot_embedding(model, [GRAPHS[0]]))
 
 
-@pytest.mark.parametrize("plot", [plot_embedding, plot_stability])
 @pytest.mark.parametrize("kind", MODELS)
-def test_models_must_be_fitted(plot, kind):
+def test_models_must_be_fitted(kind):
     with pytest.raises(NotFittedError, match="not fitted yet"):
-        plot(MODELS[kind](), GRAPHS)
+        plot_embedding(MODELS[kind](), GRAPHS)
 
 
-def test_what_is_no_model_is_refused():
-    for plot in (plot_embedding, plot_stability):
-        with pytest.raises(TypeError, match="got a RidgeClassifier"):
-            plot(RidgeClassifier(), GRAPHS)
+def test_other_objects_than_models_are_rejected():
+    with pytest.raises(TypeError, match="got a RidgeClassifier"):
+        plot_embedding(RidgeClassifier(), GRAPHS)
 
 
 def test_missing_matplotlib_names_the_extra(monkeypatch):
     model = GraphReservoir(**SMALL).fit(GRAPHS)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(MissingDependencyError, match="extra 'plot'"):
-        plot_stability(model, GRAPHS)
+        plot_embedding(model, GRAPHS)
 
 
 class Degrees(Encoder):
@@ -133,8 +129,6 @@ def test_other_encoders_are_plotted_as_far_as_they_can_be(ax):
     drawn(plot_embedding(model, GRAPHS, Y, ax=ax))
     drawn(plot_embedding(Degrees().fit(GRAPHS), GRAPHS))
     drawn(plot_attributions(model, GRAPHS[0]))
-    with pytest.raises(TypeError, match="a Degrees, which has no states to converge"):
-        plot_stability(model, GRAPHS)
 
 
 @pytest.mark.filterwarnings("ignore::fdgnn.exceptions.ConvergenceWarning")
@@ -146,12 +140,6 @@ def test_ensembles_and_wl_features_are_plotted_as_far_as_they_can_be(ax, model):
     model = clone(model).fit(graphs, np.arange(30) % 2)
     drawn(plot_embedding(model, graphs, np.arange(30) % 2, ax=ax))
     drawn(plot_attributions(model, graphs[0]))
-    kinds = {each.encoder.kind for each in model.estimators_}
-    if kinds & {"reservoir", "union"}:
-        drawn(plot_stability(model, graphs))
-    else:
-        with pytest.raises(TypeError, match="a WLCounts, which has no states"):
-            plot_stability(model, graphs)
 
 
 # ---------------------------------------------------------------------- one by one
@@ -185,28 +173,6 @@ def test_numbers_get_a_color_bar(ax):
     assert len(many.collections) == 40
     with pytest.raises(ValueError, match=r"y has shape \(3,\), but there are 40 graphs"):
         plot_embedding(reservoir, GRAPHS, y[:3])
-
-
-def test_stability_shows_the_certificates(ax):
-    graphs = make_stars([2, 5, 10, 26, 101])
-    model = GraphReservoir(**SMALL | {"effective_spectral_radius": 0.9}, degree=5.0).fit(graphs)
-    plot_stability(model, graphs, ax=ax)
-    outside, inside = (points.get_offsets() for points in ax.collections[-2:])
-    np.testing.assert_allclose(inside[:, 0], [1, 4, 9, 25])
-    np.testing.assert_allclose(inside[:, 1], 0.18 * np.sqrt([1, 4, 9, 25]), rtol=1e-2)
-    np.testing.assert_allclose(outside, [[100, 1.8]], rtol=1e-2)
-    names = [t.get_text() for t in ax.get_legend().get_texts()]
-    assert names[-2:] == ["not certified: 1 of 5", "certified: 4 of 5"]
-    line = ax.get_lines()[1]
-    np.testing.assert_allclose(line.get_ydata(), 0.18 * line.get_xdata())
-
-
-def test_graphs_without_arcs_have_a_place_too(ax):
-    graphs = as_batch([Graph(np.empty((2, 0), dtype=int), n_vertices=n) for n in (1, 3)])
-    model = GraphReservoir(**SMALL, degree=1.0).fit(graphs)
-    low, high = drawn(plot_stability(model, graphs, ax=ax)).get_xlim()
-    assert (low, ax.collections[-1].get_offsets().tolist()) == (0, [[0, 0], [0, 0]])
-    assert high >= 1
 
 
 NO_FORMULA = r"$\frac{$"  # as a formula, it cannot be parsed
@@ -250,8 +216,7 @@ def test_attributions_are_the_explanation(ax):
 def test_directed_graphs_with_features_are_plotted():
     graphs = make_random_graphs(8, n_features=2, directed=True, weighted=True, random_state=0)
     model = FDGNNClassifier(**SMALL).fit(graphs, np.arange(8) % 3)
-    for plot in (plot_embedding, plot_stability):
-        drawn(plot(model, graphs))
+    drawn(plot_embedding(model, graphs))
     drawn(plot_attributions(model, graphs[0]))
 
 
