@@ -21,7 +21,7 @@ from fdgnn.datasets import make_motif_graphs
 from fdgnn.evaluation.record import ModelDescription, TriedConfiguration
 from fdgnn.exceptions import FDGNNWarning, MissingDependencyError, ModelFileError, StudyError
 from fdgnn.extras import require
-from fdgnn.html import report, words
+from fdgnn.html import figures, report, words
 from fdgnn.html.page import embedded_json, vega_bundle
 from fdgnn.html.report import Subject, model_subjects, read_subject, write_report
 from fdgnn.html.words import NONE
@@ -709,11 +709,25 @@ def test_what_a_model_does_not_have_is_left_out(tmp_path, model):
     assert len(shown.rows("confusion-0")) > 1
 
 
+def test_baselines_of_a_comparison_are_shown_once_for_each_target(tmp_path):
+    methods = [examples.regression_of(targets=("a", "b")) for _ in range(2)]
+    other = ModelDescription(name="ecfp-rf", title="Morgan + random forest", kind="Pipeline")
+    methods[1] = msgspec.structs.replace(methods[1], model=other)
+    (subject,) = read_subject(write_run(tmp_path / "run", methods))
+    found = figures.results(subject)
+    assert [len(one.baselines) for one in found] == [2, 2, 2, 0, 0, 0]
+    assert [one.name for one in found[3:]] == [
+        "Morgan + random forest, mean of 2 targets",
+        "Morgan + random forest, a",
+        "Morgan + random forest, b",
+    ]
+
+
 def test_descriptors_are_listed_by_their_effect(tmp_path):
-    rows = [{"name": "pH", "values": "3 to 9", "n_missing": 2, "effect": 0.25}]
+    rows = [{"name": "pH", "effect": 0.25}]
     shown = with_data(tmp_path, descriptors=rows)
     assert "The score depends most on pH, by 0.25 on average" in shown.caption("descriptors-0")
-    assert shown.rows("descriptors-0")[1] == ["pH", "3 to 9", "2", "0.25"]
+    assert shown.rows("descriptors-0")[1] == ["pH", "0.25"]
 
 
 def test_layers_of_the_reservoir_and_their_certificates(whole, tmp_path):

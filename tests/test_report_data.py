@@ -180,6 +180,12 @@ def test_unknown_classes_are_mistakes():
         "it."
     ]
     assert not any(row.correct for row in found.graphs[:3])
+    model = GraphClassifier("wl", probability=True, random_state=0).fit(graphs, y)
+    usual = report_data(model, graphs[3:], y[3:], dataset="usual", unseen=True)
+    found = report_data(model, graphs, strange, dataset="strange", unseen=True)
+    assert found.coverages  # no prediction set contains an unknown class
+    for one, known in zip(found.coverages, usual.coverages, strict=True):
+        assert one.covered == pytest.approx(37 / 40 * known.covered, abs=1e-4)
 
 
 def test_a_column_that_is_not_the_target_is_an_error():

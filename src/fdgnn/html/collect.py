@@ -21,14 +21,12 @@ from fdgnn.explanations.drawing import EXACT_UP_TO, check_networkx, place_vertic
 from fdgnn.extras import require
 from fdgnn.graphs import Graph, GraphBatch
 from fdgnn.graphs.converters import as_batch
-from fdgnn.graphs.descriptors import known_in
 from fdgnn.html import model_views
 from fdgnn.html import report_data as records
 from fdgnn.html.data_statistics import data_statistics, edge_counts, elements_of_labels
 from fdgnn.html.words import clean, clipped, clipped_apart, count, few, plural, short
 from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, default_scoring, named_scoring
 from fdgnn.neighbors import difficulty, fit_difficulty, kernel_models, training_conditions
-from fdgnn.records import cached_property
 from fdgnn.targets import check_one_each, targets_like, transformed_back, winning_class
 from fdgnn.uncertainty import ConformalScores
 
@@ -149,7 +147,7 @@ def report_data(
             base_models=model_views.base_models_of(model),
             dynamics=model_views.reservoir_dynamics(model, graphs),
             substructures=known,
-            descriptors=_descriptors(model, graphs, part),
+            descriptors=_descriptors(model, part),
             parameters={
                 name: " ".join(clean(value).split()) if isinstance(value, str) else value
                 for name, value in plain(model.get_params(deep=False)).items()
@@ -264,38 +262,23 @@ class Predictions:
     classes: list[str]
     actual: Array | None
     outputs: Floats  # (n, q), for the classes that the model knows
-    probabilities: Floats | None  # (n, n_classes), calibrated
+    predicted: Array
+    score: Floats  # the output for the predicted class, or the predicted number
+    probabilities: Floats | None = None  # (n, n_classes), calibrated
+    probability: Floats | None = None  # of the predicted class
 
     @property
     def regression(self) -> bool:
         """Whether numbers are predicted."""
         return not self.classes
 
-    @cached_property
-    def predicted(self) -> Array:
-        """Positions of the predicted classes, or the predicted numbers."""
-        return self.outputs[:, 0] if self.regression else winning_class(self.outputs)
-
     @property
-    def score(self) -> Floats:
-        """The output for the predicted class, or the predicted number."""
-        if self.regression or self.outputs.shape[1] > 1:
-            return np.asarray(self.outputs.max(axis=1))
-        return np.asarray(np.abs(self.outputs[:, 0]))
-
-    @property
-    def probability(self) -> Floats | None:
-        """The probability of the predicted class."""
-        return None if self.probabilities is None else _at(self.probabilities, self.predicted)
-
-    @cached_property
     def errors(self) -> Floats | None:
         """The absolute error of each graph; of a class, 1 where it is wrong."""
         if self.actual is None:
             return None
-        if self.regression:
-            return np.asarray(np.abs(self.actual - self.predicted))
-        return np.asarray((self.actual != self.predicted).astype(np.float64))
+        gaps = np.abs(self.actual - self.predicted)
+        return np.asarray(gaps if self.regression else (gaps > 0).astype(np.float64))
 
     @property
     def mistakes(self) -> Ints:
@@ -319,8 +302,8 @@ def _predictions(
     target = model.targets_[0]
     outputs = model.outputs(graphs) if given is None else given.outputs
     if target.classes is None:
-        truth = None if y is None else y.astype(np.float64)
-        return Predictions(model, graphs, given, [], truth, outputs, None)
+        actual, numbers = None if y is None else y.astype(np.float64), outputs[:, 0]
+        return Predictions(model, graphs, given, [], actual, outputs, numbers, numbers)
     chances = None if given is None else given.probabilities
     if given is None and target.slope is not None:
         chances = target.probabilities(outputs)
@@ -334,7 +317,19 @@ def _predictions(
     if chances is not None:
         chances = np.pad(chances, ((0, 0), (0, len(position) - chances.shape[1])))
     codes = None if y is None else np.array([position[str(value)] for value in y.tolist()])
-    return Predictions(model, graphs, given, clipped_apart(position), codes, outputs, chances)
+    predicted = winning_class(outputs)
+    return Predictions(
+        model,
+        graphs,
+        given,
+        clipped_apart(position),
+        codes,
+        outputs,
+        predicted,
+        score=np.abs(outputs[:, 0]) if outputs.shape[1] == 1 else outputs.max(axis=1),
+        probabilities=chances,
+        probability=None if chances is None else _at(chances, predicted),
+    )
 
 
 def _unknown_classes(found: Predictions) -> list[str]:
@@ -468,6 +463,7 @@ def _coverages(found: Predictions, unseen: bool) -> list[records.Coverage]:
             sets = distances <= limit[:, None]
             if held_out is None:
                 sets = target.sets(found.outputs, share)
+                sets = np.pad(sets, ((0, 0), (0, len(found.classes) - sets.shape[1])))
             covered = None if found.actual is None else _at(sets, found.actual)
             size, empty = sets.sum(axis=1), short((~sets.any(axis=1)).mean())
         covered = None if covered is None else short(covered.mean())
@@ -670,26 +666,14 @@ def _substructures(
     ]
 
 
-def _descriptors(model: Any, graphs: GraphBatch, part: GraphBatch) -> list[records.DescriptorRow]:
+def _descriptors(model: Any, part: GraphBatch) -> list[records.DescriptorRow]:
     """Explain the mapped graphs, and list what moves their scores most first."""
     block = model._descriptors
-    if block is None or graphs.descriptors is None or not has_attributions(model):
+    if block is None or part.descriptors is None or not has_attributions(model):
         return []
     explained = [[one.descriptors[name] for name in block.names] for one in explain(model, part)]
     effects = np.abs(explained).mean(axis=0)
-    given = dict(zip(graphs.descriptors.names, graphs.descriptors.columns, strict=True))
-    rows = []
-    for j in np.argsort(-effects, kind="stable")[: records.DESCRIPTORS].tolist():
-        name, column = block.names[j], block.columns[j]
-        values = ", ".join(column.categories)
-        if column.kind != "category":
-            values = f"{column.low:.4g} to {column.high:.4g}"
-        rows.append(
-            records.DescriptorRow(
-                name=clipped(name),
-                values=clipped(values),
-                n_missing=int((~known_in(given[name])).sum()),
-                effect=short(effects[j]),
-            )
-        )
-    return rows
+    return [
+        records.DescriptorRow(name=clipped(block.names[j]), effect=short(effects[j]))
+        for j in np.argsort(-effects, kind="stable")[: records.DESCRIPTORS].tolist()
+    ]

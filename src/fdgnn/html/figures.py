@@ -29,10 +29,8 @@ from fdgnn.html import words
 from fdgnn.html.report_data import (
     BarCounts,
     Calibration,
-    DataStatistics,
     GraphRow,
     ReportData,
-    ReservoirDynamics,
     SubstructureRow,
 )
 from fdgnn.html.subjects import Subject, is_ours
@@ -137,10 +135,11 @@ def results(subject: Subject) -> list[Result]:
     for evaluation in subject.evaluations:
         name = evaluation.model.title if subject.is_comparison else subject.name
         name = f"{name} on {evaluation.dataset}" if several else name
-        found += _evaluated(name + in_training, evaluation)
+        own = _evaluated(name + in_training, evaluation)
         if evaluation.dataset in datasets:  # baselines are those of the folds, once
-            found[-1] = replace(found[-1], baselines=())
+            own = [replace(one, baselines=()) for one in own]
         datasets.add(evaluation.dataset)
+        found += own
     return [one for one in found if one.scores]
 
 
@@ -441,28 +440,6 @@ def base_model_rows(subject: Subject) -> list[Row]:
 # ---------------------------------------------------------------------- data
 
 
-def facts(data: DataStatistics, vertices: str, edges: str) -> dict[str, str]:
-    """Return numbers about the graphs by what they count."""
-    carried = "nothing"
-    if data.n_labels:
-        carried = f"one of {plural(data.n_labels, 'label')}"
-    elif data.n_features:
-        carried = plural(data.n_features, "feature")
-    n_edges = (data.n_arcs + data.n_self_loops) // 2 if data.undirected else data.n_arcs
-    return {
-        "graphs": count(data.n_graphs),
-        f"{vertices} per graph, mean": f"{data.n_vertices / max(1, data.n_graphs):.1f}",
-        f"{vertices}, fewest and most": ", ".join(map(count, data.vertices_range)),
-        edges if data.undirected else "directed edges": count(n_edges),
-        "self-loops": count(data.n_self_loops),
-        "repeated edges": count(data.n_merged_arcs),
-        "vertices carry": carried,
-        "duplicates": f"{count(data.n_graphs - data.n_distinct)} of {count(data.n_graphs)}",
-        "majority class": percent(data.majority),
-        "WL ceiling": percent(data.wl_ceiling),
-    }
-
-
 def bar_rows(counts: BarCounts, classes: Sequence[str], total: int | None) -> list[Row]:
     """Return the bars of counts; with `classes`, but one series, each bar is a class."""
     total = total or max(1, sum(counts.totals))
@@ -481,17 +458,6 @@ def bar_rows(counts: BarCounts, classes: Sequence[str], total: int | None) -> li
         if own[i] or len(counts.series) == 1
     ]
     return keyed(rows, "name")
-
-
-def bar_table(counts: BarCounts, axis: str, unit: str, total: int | None) -> list[Row]:
-    """Return the counts of each category: of each class, or of all graphs."""
-    total = total or max(1, sum(counts.totals))
-    return [
-        {axis: name}
-        | {f"class {kind}" if kind else unit: count(own[i]) for kind, own in counts.series}
-        | {"share": percent(counts.totals[i] / total)}
-        for i, name in enumerate(counts.names)
-    ]
 
 
 def peak(counts: BarCounts) -> tuple[str, str]:
@@ -520,22 +486,18 @@ def map_rows(data: ReportData) -> list[Row]:
             "size": size,
             "fold": g.fold,
         }
-        rows.append(_named(g) | row)
+        rows.append(named(g) | row)
     return sorted(rows, key=lambda row: row["wrong"])
 
 
-def _named(g: GraphRow) -> Row:
+def named(g: GraphRow) -> Row:
     """Return a graph's number and id, and its target and prediction as text."""
-    name = str(g.graph)
-    actual, predicted = (
-        value if isinstance(value, str) else significant(value) for value in (g.actual, g.predicted)
-    )
     return {
         "graph": g.graph,
         "id": g.id,
-        "words": name if g.id == name else f"{name} ({g.id})",
-        "actual": actual,
-        "predicted": predicted,
+        "words": str(g.graph) if g.id == str(g.graph) else f"{g.graph} ({g.id})",
+        "actual": significant(g.actual),
+        "predicted": significant(g.predicted),
     }
 
 
@@ -553,59 +515,9 @@ def substructures(data: ReportData) -> dict[str, list[SubstructureRow]]:
     return found
 
 
-def substructure_cards(found: Iterable[SubstructureRow], n: int) -> list[Row]:
-    """Return substructures, each marked in a graph that has it; `n` graphs are shown."""
-    cards = []
-    for one in found:
-        verb = "adds" if one.attribution > 0 else "takes"
-        often = f"in {count(one.n_graphs)} of {plural(n, 'graph')}"
-        card = {
-            "title": one.words,
-            "words": f"{often}, where it {verb} {significant(abs(one.attribution), 2)}",
-            "graph": one.graph,
-            "steps": one.steps,
-            "radius": one.radius,
-            "note": f"graph {one.graph}",
-        }
-        cards.append(card)
-    return cards
-
-
 def has_typed_atoms(found: Iterable[SubstructureRow]) -> bool:
     """Return whether substructures have atoms as ``atoms="typed"`` writes them."""
     return any(_TYPED_ATOM.search(one.words) for one in found)
-
-
-def descriptor_rows(data: ReportData) -> list[Row]:
-    """Return the graph-level features that the model reads."""
-    effect = f"effect on the {'score' if data.classes else 'value'}"
-    return [
-        {
-            "descriptor": one.name,
-            "in training": one.values,
-            "missing here": count(one.n_missing),
-            effect: significant(one.effect, 2),
-        }
-        for one in data.descriptors
-    ]
-
-
-def layer_rows(dynamics: ReservoirDynamics) -> list[Row]:
-    """Return the layers of a reservoir and the convergence of their states."""
-    return [
-        {
-            "layer": str(one.layer),
-            "ρ(W_H)": significant(one.spectral_radius),
-            "ρ(W_H) k": significant(one.effective),
-            "ρ(|W_H|)": significant(one.absolute_radius),
-            "‖W_H‖": significant(one.norm),
-            "mean iterations": f"{one.mean_iterations:.1f}",
-            "certified": count(one.certified),
-            "uncertified": count(one.uncertified),
-            "not converged": count(one.unconverged),
-        }
-        for one in dynamics.layers
-    ]
 
 
 # ---------------------------------------------------------------------- errors
@@ -625,7 +537,7 @@ def confusion(data: ReportData) -> tuple[list[str], Any, int, int, tuple[int, st
 def scatter_rows(data: ReportData) -> list[Row]:
     """Return the graphs of a regression whose targets are known, the largest errors first."""
     rows = [
-        _named(g)
+        named(g)
         | {
             "x": g.actual,
             "y": g.predicted,
@@ -647,22 +559,6 @@ def ends(rows: Sequence[Row], step: float = 0.0) -> list[float]:
     if step:
         return [step * math.floor(low / (1.0001 * step)), 100.0]
     return [low, high if high > low else low + 1]
-
-
-def mistake_cards(data: ReportData) -> list[Row]:
-    """Return the graphs with the most confident wrong predictions or the largest errors."""
-    graphs = {g.graph: g for g in data.graphs}
-    smiles = {d.graph: d.smiles or "" for d in data.drawings}
-    cards = []
-    for g in [graphs[g] for g in data.mistakes if g in graphs]:
-        named = _named(g)
-        sure = "" if g.probability is None else f", {percent(g.probability, 0)}"
-        text = f"actual {named['actual']}, predicted {named['predicted']}{sure}"
-        title = f"Graph {named['words']}"
-        cards.append(
-            {"title": title, "words": text, "graph": g.graph, "note": smiles.get(g.graph, "")}
-        )
-    return cards
 
 
 # ---------------------------------------------------------------------- uncertainty
@@ -691,36 +587,10 @@ def calibration_rows(calibration: Calibration) -> list[Row]:
     return rows
 
 
-def coverage_rows(data: ReportData) -> list[Row]:
-    """Return the measured coverage and the size of prediction sets or intervals."""
-    return [
-        {
-            "requested": percent(one.coverage, 0),
-            "covered": percent(one.covered),
-            "classes" if data.classes else "width": significant(one.size),
-            "empty sets": percent(one.empty),
-        }
-        for one in data.coverages
-    ]
-
-
-def domain_rows(data: ReportData) -> list[Row]:
-    """Return graphs out of domain, with their predictions if they are on the map."""
-    graphs = {g.graph: _named(g) for g in data.graphs}
-    unknown = {"actual": NONE, "predicted": NONE}
-    rows = []
-    for one in data.domain.graphs if data.domain else ():
-        known = graphs.get(one.graph, unknown)
-        row = {"graph": str(one.graph), "id": one.id}
-        row |= {name: known[name] for name in unknown}
-        rows.append(row | {"domain distance": percent(one.score, 0)})
-    return rows
-
-
 # ---------------------------------------------------------------------- reproduction
 
 
-def recipe(subject: Subject) -> dict[str, list[Row]]:
+def recipe(subject: Subject) -> dict[str, dict[str, object]]:
     """Return settings, versions and machine that reproduce the numbers."""
     settings, machine = dict(subject.settings), dict(subject.versions)
     if subject.data is not None:
@@ -740,12 +610,4 @@ def recipe(subject: Subject) -> dict[str, list[Row]]:
         machine |= {name: duration(time) for name, time in times.items() if time is not None}
     elif subject.data is not None:
         settings = subject.data.parameters | settings
-    named = {"Settings": settings, "Versions and machine": machine}
-    return {
-        title: [
-            {"name": words.setting_words(name), "value": plain(value)}
-            for name, value in values.items()
-            if value not in (None, "")
-        ]
-        for title, values in named.items()
-    }
+    return {"Settings": settings, "Versions and machine": machine}

@@ -140,30 +140,13 @@ def principal_map(features: Any) -> tuple[Floats, tuple[float, float]]:
 # ---------------------------------------------------------------------- dynamics
 
 
-def reservoir_of(model: Any) -> tuple[GraphReservoir, str] | None:
-    """Return the first reservoir among the base models, and its name; None if there is none.
-
-    Raises
-    ------
-    sklearn.exceptions.NotFittedError
-        The model is not fitted.
-    TypeError
-        It is not a model of this library.
-    """
-    model = fitted(model)
-    named = [("", model)]
-    if not isinstance(model, Encoder):
-        named = [(each.name, each.encoder) for each in model.estimators_]
-    found = ((part, name) for name, whole in named for part in parts_of(whole))
-    return next((pair for pair in found if isinstance(pair[0], GraphReservoir)), None)
-
-
 def reservoir_dynamics(model: Any, graphs: GraphBatch) -> records.ReservoirDynamics | None:
     """Iterate all graphs that the first reservoir can take or, where that takes long, some of them.
 
     None if there is no reservoir, or if it can encode none of the graphs.
     """
-    known = reservoir_of(model)
+    parts = ((part, each.name) for each in model.estimators_ for part in parts_of(each.encoder))
+    known = next((pair for pair in parts if isinstance(pair[0], GraphReservoir)), None)
     if known is None:
         return None
     encoder, name = known

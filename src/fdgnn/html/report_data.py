@@ -108,8 +108,6 @@ class DescriptorRow(Record, frozen=True, kw_only=True):
     """A graph-level feature that the model reads."""
 
     name: str
-    values: str  # a range or the categories, as in training
-    n_missing: Count  # of all graphs
     effect: Number  # the size of its attribution, averaged over the graphs on the map
 
 

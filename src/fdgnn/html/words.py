@@ -59,10 +59,10 @@ def metric_title(metric: str, words: str) -> str:
     return f"{words}, %" if is_share(metric) else words
 
 
-def significant(value: float | None, digits: int = 3) -> str:
-    """Round to a few digits: 0.0327, 12.4, 1530, 1e-08."""
-    if value is None:
-        return NONE
+def significant(value: float | str | None, digits: int = 3) -> str:
+    """Round to a few digits: 0.0327, 12.4, 1530, 1e-08; text, such as a class, stays as it is."""
+    if value is None or isinstance(value, str):
+        return NONE if value is None else value
     if value != 0 and not 1e-4 <= abs(value) < 1e6:
         text = f"{value:.{digits - 1}e}"
     elif abs(rounded := float(f"{value:.{digits}g}")) < 10 ** (digits - 1):
