@@ -24,7 +24,7 @@ from fdgnn import FDGNNClassifier, FDGNNSearchCV, load_tu
 from fdgnn.exceptions import ConvergenceWarning
 from fdgnn.folds import stratified_folds
 from fdgnn.linear import Ridge
-from fdgnn.targets import code_classes, winning_class
+from fdgnn.targets import coded, winning_class
 from fdgnn.uncertainty import fit_slope, probabilities
 
 OUT = Path(__file__).parent.parent / "results" / "calibration.json"
@@ -110,7 +110,7 @@ def evaluate(name, n_folds):
         search = FDGNNSearchCV(FDGNNClassifier(n_estimators=3), random_state=0, **SEARCH)
         model = search.fit(graphs[train], codes[train]).best_estimator_
         fold = stratified_folds(codes[train], model.seed_)
-        targets = code_classes(codes[train])[1]
+        targets = coded(codes[train], len(np.unique(codes)))
         solver, alphas = Ridge(normalize=False), (model.alpha,)
         each = [
             solver.solve(fitted.features(graphs[train]), targets, alphas, fold[None]).predictions

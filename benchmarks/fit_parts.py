@@ -26,7 +26,7 @@ from fdgnn.graphs import colors
 from fdgnn.linear import Ridge
 from fdgnn.reservoir import ReservoirConfig, draw_reservoir, embed
 from fdgnn.seeds import child_seed
-from fdgnn.targets import code_classes
+from fdgnn.targets import coded, number_classes
 from fdgnn.threads import one_blas_thread
 
 
@@ -37,7 +37,8 @@ def parts_of_fit(dataset: str) -> tuple[Callable[[], object], dict[str, Callable
     seed, (fitted,) = child_seed(model.seed_, 0), model.estimators_
     pooled, features = fitted.encoder.encode(graphs).features[0], fitted.features(graphs)
     reservoir = fitted.encoder.reservoir_
-    _, targets = code_classes(y)
+    classes, codes = number_classes(y)
+    targets = coded(codes, len(classes))
     config, k = ReservoirConfig(), graphs.average_degree
     ridge, no_folds = Ridge(1e-3, normalize=False), np.empty((0, len(y)), dtype=np.int64)
 

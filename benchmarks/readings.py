@@ -33,7 +33,7 @@ from fdgnn.folds import nested_folds
 from fdgnn.linear import Ridge
 from fdgnn.seeds import child_seed, seed_sequence
 from fdgnn.selection.search import draw_configurations
-from fdgnn.targets import code_classes, winning_class
+from fdgnn.targets import coded, number_classes, winning_class
 
 OUT = Path(__file__).parent.parent / "results" / "readings.json"
 DEPTHS = (1, 2, 3, 4, 5)
@@ -145,8 +145,8 @@ def row(folds_scores) -> dict[str, float]:
 
 def measure(name, n_configurations, n_initializations, n_jobs, only) -> Iterator[tuple[str, dict]]:
     graphs, y = load_tu(name)
-    classes, Y = code_classes(y)
-    codes, folds = np.searchsorted(classes, y), nested_folds(y, 10, 10, seed=0)
+    classes, codes = number_classes(y)
+    Y, folds = coded(codes, len(classes)), nested_folds(y, 10, 10, seed=0)
     drawn = draw_configurations(GraphReservoir.search_space(), n_configurations, seed=0)
     configurations = [params | {"random_state": seed} for seed, params in drawn]
     depth_of = np.random.default_rng(0).integers(1, 6, size=n_configurations)

@@ -16,7 +16,7 @@ from fdgnn import FDGNNClassifier, FDGNNSearchCV, load_tu
 from fdgnn.datasets import make_motif_graphs
 from fdgnn.folds import stratified_folds
 from fdgnn.seeds import seed_sequence
-from fdgnn.targets import code_classes, winning_class
+from fdgnn.targets import coded, winning_class
 from fdgnn.uncertainty import SLOPES, fit_slope, probabilities
 
 SMALL = {"n_layers": 2, "n_units": 10, "effective_spectral_radius": 0.5, "random_state": 0}
@@ -104,7 +104,7 @@ def test_out_of_fold_predictions_are_those_of_models_that_have_not_seen_the_fold
     motifs = ("star", "clique", "cycle")[:n_classes]
     graphs, y = make_motif_graphs(60, motifs=motifs, n_attachments=2, random_state=0)
     model = FDGNNClassifier(n_estimators=2, probability=True, alpha=0.1, **SMALL).fit(graphs, y)
-    fold, (_, targets) = stratified_folds(y, model.seed_), code_classes(y)
+    fold, targets = stratified_folds(y, model.seed_), coded(y, n_classes)
     expected = np.zeros_like(targets)
     for fitted in model.estimators_:
         X = fitted.features(graphs)

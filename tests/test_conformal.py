@@ -20,7 +20,7 @@ from fdgnn import (
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
 from fdgnn.folds import shuffled_folds, stratified_folds
 from fdgnn.neighbors import difficulty, fit_difficulty, training_conditions
-from fdgnn.targets import code_classes
+from fdgnn.targets import coded
 from fdgnn.uncertainty import ConformalScores, probabilities
 from model_file_tools import again, refused, with_arrays, with_record
 from models import classifier, regressor
@@ -100,7 +100,7 @@ def test_scores_are_those_of_models_that_have_not_seen_the_fold(n_classes):
 
 
 def _folds(model, y):
-    return stratified_folds(y, model.seed_), code_classes(y)[1]
+    return stratified_folds(y, model.seed_), coded(y, len(np.unique(y)))
 
 
 def test_sets_grow_with_coverage_and_hold_the_likeliest_classes():

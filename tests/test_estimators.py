@@ -23,7 +23,7 @@ from fdgnn.datasets import make_cycles, make_motif_graphs, make_random_graphs
 from fdgnn.exceptions import ConvergenceWarning, GraphError, UnknownLabelError
 from fdgnn.expansion import draw_projection, projection_norm, unscaled_projection
 from fdgnn.seeds import seed_sequence
-from fdgnn.targets import code_classes
+from fdgnn.targets import coded
 from models import NAMES, classifier, regressor
 from strategies import circulant
 
@@ -51,7 +51,7 @@ def test_classifier_is_the_paper_line_by_line(labeled, n_classes):
     states = [reference.embed_graph(g, model.layers_, graphs.label_values)[0] for g in graphs]
     W_phi = model.estimators_[0].expansion.projection_
     features = np.array([np.tanh(W_phi @ s[-1].sum(axis=0)) for s in states])
-    _, targets = code_classes(y)
+    targets = coded(y, len(np.unique(y)))
     W_Y, b = reference.tikhonov(features, targets, 0.1)
     np.testing.assert_allclose(model.coef_, W_Y, atol=1e-6)
     np.testing.assert_allclose(model.intercept_, b, atol=1e-6)

@@ -417,12 +417,6 @@ def coded(codes: Array, n_classes: int) -> Floats:
     return np.where(codes[:, None] == chosen, 1.0, -1.0)
 
 
-def code_classes(y: Any) -> tuple[Array, Floats]:
-    """Return the sorted classes, and targets -1/+1: (n, 1) or (n, n_classes)."""
-    classes, codes = number_classes(y)
-    return classes, coded(codes, len(classes))
-
-
 def winning_class(outputs: Floats) -> Array:
     """Return the predicted class codes: the sign of one output, the argmax of several."""
     if outputs.shape[-1] == 1:

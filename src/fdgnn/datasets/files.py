@@ -8,11 +8,10 @@ import lzma
 import os
 import struct
 import sys
-import warnings
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -26,7 +25,6 @@ from fdgnn.exceptions import (
     DatasetFormatError,
     DatasetNotFoundError,
     UnsafeArchiveError,
-    UnusedDataWarning,
 )
 from fdgnn.files import expanduser
 from fdgnn.limits import MAX_EXPANSION, MAX_UNPACKED_BYTES
@@ -294,41 +292,9 @@ def recognize(
         return "tu", [str(path)]
     if os.path.lexists(place):
         raise DatasetNotFoundError(
-            f"{path}: it is {_what_it_is(place)}, not a file or folder; a pipe can be read as "
-            "standard input, by the name -"
+            f"{path}: neither a file nor a folder; read a pipe as standard input, by the name -"
         )
     raise DatasetNotFoundError(f"{path}: no such file or folder{no_such_name(str(path))}")
-
-
-def regular_files(where: str | Path, found: Iterable[Path]) -> list[Path]:
-    """Return the files among the paths of a place, and warn of what cannot be read.
-
-    These are pipes, devices and links to nothing, and folders with the name of a file, such as
-    ``part.csv``. Other folders are usual.
-    """
-    files, others = [], []
-    for path in found:
-        if path.is_file():
-            files.append(path)
-        elif not path.is_dir() or split_name(path)[1] in SUFFIXES:
-            others.append(path)
-    if others:
-        named = ", ".join(f"{path.name} ({_what_it_is(path)})" for path in others[:3])
-        more = f" and {len(others) - 3} more" if len(others) > 3 else ""
-        warnings.warn(
-            f"{where}: what is not a file is left out: {named}{more}",
-            UnusedDataWarning,
-            stacklevel=2,
-        )
-    return files
-
-
-def _what_it_is(path: Path) -> str:
-    if path.is_dir():
-        return "a folder"
-    if path.is_fifo():
-        return "a pipe"
-    return "a device or a socket" if path.exists() else "a link to nothing"
 
 
 def _of_file(path: Path) -> str:
@@ -345,8 +311,7 @@ def _of_file(path: Path) -> str:
 
 def _in_folder(folder: Path, format: str | None) -> tuple[str, Sequence[Path]]:
     """Find a TU dataset, else networks, else tables."""
-    entries = sorted(p for p in folder.iterdir() if not p.name.startswith("."))
-    files = regular_files(folder, entries)
+    files = sorted(p for p in folder.iterdir() if p.is_file() and not p.name.startswith("."))
     if format == "tu" or (format is None and any(p.name.endswith("_A.txt") for p in files)):
         return "tu", [folder]
     for candidate in [format] if format else ["graphml", *TABLES]:
@@ -372,7 +337,7 @@ def shard_places(given: str) -> list[str]:
     if found is None:
         return [given]
     if not files.is_url(given):
-        found = [str(each) for each in regular_files(given, map(Path, found))]
+        found = [each for each in found if Path(each).is_file()]
     if not is_pattern:
         found = [each for each in found if SUFFIXES.get(split_name(each)[1]) in TABLES]
     if not found:
