@@ -12,7 +12,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -33,10 +33,13 @@ from fdgnn.html.report_data import (
     ReportData,
     SubstructureRow,
 )
-from fdgnn.html.subjects import Subject, is_ours
-from fdgnn.html.words import NONE, count, duration, percent, plain, plural, significant
+from fdgnn.html.words import NONE, count, duration, percent, plural, significant
 from fdgnn.metrics import OF_CLASSES, OF_NUMBERS
+from fdgnn.model_files.description import MODELS
 from fdgnn.texts import listed
+
+if TYPE_CHECKING:
+    from fdgnn.html.report import Subject
 
 Row = dict[str, Any]
 
@@ -62,6 +65,11 @@ def shown_columns(
         for i, (title, field) in enumerate(fields)
         if i < n_words or any(row[field] not in (None, NONE, "") for row in rows)
     ]
+
+
+def is_ours(evaluation: Evaluation) -> bool:
+    """Return whether a model of this library was evaluated, rather than another method."""
+    return evaluation.model.kind in MODELS
 
 
 def keyed(rows: Sequence[Row], name: str) -> list[Row]:
@@ -383,58 +391,6 @@ def chosen_differently(evaluation: Evaluation) -> list[str]:
     names = dict.fromkeys(name for fold in evaluation.folds for name in fold.configuration)
     values = {n: {repr(fold.configuration.get(n)) for fold in evaluation.folds} for n in names}
     return [n for n in names if len(values[n]) > 1 and n not in ("alpha", "random_state")]
-
-
-def fold_rows(evaluation: Evaluation) -> list[Row]:
-    """Return what each outer fold selected."""
-    several, n_models = chosen_differently(evaluation), len(evaluation.model.base_models)
-    rows = []
-    for number, fold in enumerate(evaluation.folds, start=1):
-        counts = Counter(fold.alphas)
-        alphas = [f"{plain(alpha)}{words.SPACE}({counts[alpha]})" for alpha in sorted(counts)]
-        row: Row = {
-            "fold": str(number),
-            "graphs, training and test": f"{count(fold.n_train)}, {count(fold.n_test)}",
-        }
-        for name in several:
-            value = fold.configuration.get(name)
-            text = significant(value) if isinstance(value, float) else plain(value)
-            row[words.setting_words(name, short=True)] = text
-        row |= {
-            "alpha": ", ".join(alphas if len(fold.alphas) > 1 else map(plain, counts)) or NONE,
-            "base models averaged": f"{len(fold.kept)} of {n_models}" if n_models > 1 else NONE,
-            "training": duration(fold.train_seconds),
-            "test": duration(fold.test_seconds),
-            "not converged": count(fold.n_unconverged),
-        }
-        rows.append(row)
-    return rows
-
-
-def base_model_rows(subject: Subject) -> list[Row]:
-    """Return the base models: what they are, how each does alone, how often it is averaged."""
-    evaluation = subject.evaluation
-    alone = {one.name: one for one in evaluation.base_models} if evaluation else {}
-    rows = {one.name: one for one in subject.data.base_models} if subject.data else {}
-    found = []
-    for name in dict.fromkeys([*alone, *rows]):
-        row, own = rows.get(name), alone.get(name)
-        n = row.n_estimators if row else 1
-        cells = {
-            "base model": f"{name} \N{MULTIPLICATION SIGN} {n}" if n > 1 else name,
-            "encoder": row.encoder if row else "not in the final model",
-            "readout": row.readout if row else NONE,
-            "alpha": plain(row.alpha) if row else NONE,
-            "alone": NONE,
-            "folds that average it": NONE,
-            "time": NONE,
-        }
-        if own is not None and evaluation is not None:
-            cells["alone"] = words.score(evaluation.protocol.scoring, own.score)
-            cells["folds that average it"] = f"{own.n_kept} of {len(evaluation.folds)}"
-            cells["time"] = duration(own.seconds)
-        found.append(cells)
-    return found
 
 
 # ---------------------------------------------------------------------- data

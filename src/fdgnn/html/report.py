@@ -1,6 +1,6 @@
 """The HTML report on runs and models: one file that needs no network.
 
-`subjects` reads run directories and model files, `figures` has the rows of their charts and tables,
+A `Subject` is a run directory or a model file, `figures` has the rows of charts and tables,
 ``templates/sections.html.j2`` shows these, and `page` builds the file. No model runs here: what
 needs one is in the report data that `fdgnn.html.collect.report_data` computed.
 """
@@ -8,19 +8,24 @@ needs one is in the report data that `fdgnn.html.collect.report_data` computed.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from msgspec import to_builtins
 
+from fdgnn.evaluation.record import Evaluation
+from fdgnn.evaluation.run import read_evaluations
 from fdgnn.exceptions import StudyError
 from fdgnn.extras import require
 from fdgnn.files import check_writable
 from fdgnn.html import figures
 from fdgnn.html.page import build_page, embedded_json, vega_bundle, write_page
-from fdgnn.html.report_data import Drawing, ReportData
-from fdgnn.html.subjects import Subject, model_subjects, named_apart, read_subject
-from fdgnn.html.words import count
+from fdgnn.html.report_data import Drawing, ReportData, read_report_data
+from fdgnn.html.words import count, plural
+from fdgnn.model_files import model_info
 from fdgnn.records import encode
 from fdgnn.texts import listed
 
@@ -28,6 +33,168 @@ __all__ = ["Subject", "model_subjects", "read_subject", "write_report"]
 
 LARGEST = 6_000_000  # bytes of a page
 DRAWINGS = 3_000_000  # bytes of its drawn graphs, of all subjects together
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A run, a comparison or a model; with several targets there may be a subject for each.
+
+    Attributes
+    ----------
+    name : str
+        Name on the page: the dataset and, where two have the same, the folder.
+    dataset : str
+    path : str
+        Path as given by the user.
+    evaluations : sequence of Evaluation
+        One; several for a comparison; none for a model that was never evaluated.
+    data : ReportData, optional
+        The model and its graphs.
+    settings, versions : mapping
+        Settings and versions in the model file.
+    notes : sequence of str
+        Notes for the reader.
+    """
+
+    name: str
+    dataset: str
+    path: str
+    evaluations: Sequence[Evaluation] = ()
+    data: ReportData | None = None
+    settings: Mapping[str, object] = field(default_factory=dict)
+    versions: Mapping[str, object] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+
+    @property
+    def is_comparison(self) -> bool:
+        """Whether several models are compared."""
+        return len(self.evaluations) > 1
+
+    @property
+    def is_model_file(self) -> bool:
+        """Whether it is a model file, rather than a run directory."""
+        return bool(self.settings)
+
+    @property
+    def evaluation(self) -> Evaluation | None:
+        """The evaluation; of a comparison, that of the model with report data, which is ours."""
+        known = self.evaluations
+        if self.is_comparison:
+            known = [one for one in known if self.data is not None and figures.is_ours(one)]
+        return known[0] if known else None
+
+    @property
+    def model(self) -> str:
+        """The model in words; empty if several are compared, or none is known."""
+        if self.is_comparison:
+            return ""
+        known = [one.model.kind for one in self.evaluations]
+        kind = known[0] if known else str(self.settings.get("class", ""))
+        return "FDGNN" if kind.startswith("FDGNN") else kind
+
+    @property
+    def command(self) -> str | None:
+        """The command that made it, with the directory where it is now; None if not known."""
+        known = [one.command for one in (*self.evaluations, self.data) if one is not None]
+        command = next(filter(None, known), None)
+        return None if command is None else _moved(command, self.path)
+
+    @property
+    def origin(self) -> str:
+        """Where it can be found; the run of a demonstration is gone when its page is read."""
+        return "fdgnn demo" if (self.command or "").startswith("fdgnn demo") else self.path
+
+
+def _moved(command: str, path: str) -> str:
+    """Write the directory where a run is now into the command that made it."""
+    try:
+        words = shlex.split(command.replace("--out=", "--out "))
+        place = words.index("--out") + 1
+        moved = Path(words[place]).resolve() != Path(path).resolve()
+    except (ValueError, IndexError, OSError):
+        return command
+    return shlex.join([*words[:place], path, *words[place + 1 :]]) if moved else command
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def read_subject(path: str | os.PathLike[str]) -> list[Subject]:
+    """Read a run directory or a model file; each target with report data is a subject.
+
+    Raises
+    ------
+    StudyError
+        The path is neither a run directory nor a model file, or it is damaged.
+    ModelFileError
+        The file is not a model file.
+    """
+    where = Path(path)
+    if where.is_file():
+        return model_subjects(where)
+    if not where.is_dir():
+        raise StudyError(f"{where}: there is no such run directory or model file")
+    evaluations = read_evaluations(where)
+    dataset = ", ".join(dict.fromkeys(one.dataset for one in evaluations)) or where.name
+    file, run = where / "report.json", evaluations[0]
+    data = read_report_data(file) if file.exists() else []
+    for one in data:
+        if one.dataset != run.dataset or one.data.n_graphs > run.n_graphs:
+            raise StudyError(
+                f"{file}: shows {plural(one.data.n_graphs, 'graph')} of {one.dataset}, but the run "
+                f"has {run.n_graphs} of {run.dataset}; delete the file, or run the command again "
+                "that made the run"
+            )
+    return _with_data(Subject(dataset, dataset, str(where), evaluations), data)
+
+
+def model_subjects(path: str | os.PathLike[str], data: Sequence[ReportData] = ()) -> list[Subject]:
+    """Return a model file as a subject, or each of its targets with report data.
+
+    Raises
+    ------
+    ModelFileError
+        The file is not a model file.
+    """
+    info = model_info(path)
+    first = info.estimators[0].encoder if info.estimators else info.encoder
+    assert first is not None  # a file has a model or an encoder
+    facts = {name: value for name, value in first.facts.items() if not isinstance(value, list)}
+    graphs = {"directed": info.graph_kind.directed, "vertices_carry": info.graph_kind.vertices}
+    encoder = {"encoder": first.kind} | first.parameters | facts
+    dataset = data[0].dataset if data else Path(path).stem
+    evaluations = [] if info.evaluation is None else [info.evaluation]
+    settings = {"class": info.model or first.kind} | encoder | info.parameters | graphs
+    versions = {"fdgnn": info.fdgnn, "format": info.format}
+    whole = Subject(dataset, dataset, os.fspath(path), evaluations, None, settings, versions)
+    return _with_data(whole, data)
+
+
+def _with_data(subject: Subject, data: Sequence[ReportData]) -> list[Subject]:
+    """Return a subject for each target with report data; without any, the subject itself."""
+    found = []
+    for one in data:
+        own = replace(subject, data=one, notes=[*subject.notes, *one.notes])
+        if one.target:
+            evaluations = [each.of_target(one.target) for each in subject.evaluations]
+            own = replace(own, name=f"{own.name}, {one.target}", evaluations=evaluations)
+        found.append(own)
+    return found or [subject]
+
+
+def named_apart(subjects: Sequence[Subject]) -> list[Subject]:
+    """Return subjects with different names: with the folder where two are equal, or a number."""
+    found = list(subjects)
+    for name in ("{0.name} ({1})", "{0.name} #{2}"):
+        often = Counter(one.name for one in found)
+        for i, s in enumerate(found):
+            if often[s.name] > 1:
+                folder = Path(s.path).name or s.path
+                found[i] = replace(s, name=name.format(s, folder, i + 1))
+    return found
+
+
+# ---------------------------------------------------------------------- writing
 
 
 def check_report(output: str | os.PathLike[str]) -> None:
