@@ -33,7 +33,7 @@ from fdgnn.html.report_data import (
     ReportData,
     SubstructureRow,
 )
-from fdgnn.html.words import NONE, count, duration, percent, plural, significant
+from fdgnn.html.words import NONE, duration, percent, plural, significant
 from fdgnn.metrics import OF_CLASSES, OF_NUMBERS
 from fdgnn.model_files.description import MODELS
 from fdgnn.texts import listed
@@ -239,32 +239,6 @@ def score_rows(found: Sequence[Result]) -> list[Row]:
     return keyed(rows, "row")
 
 
-def score_table(found: Sequence[Result]) -> list[Row]:
-    """Return all metrics of all results, each with its baselines below."""
-    metrics = {each.metric: each.words for one in found for each in one.scores}
-    titles = {metric: words.metric_title(metric, name) for metric, name in metrics.items()}
-    n_folds = max(len(one.first.folds) for one in found)
-    first = found[0].first.metric
-    rows = []
-    for one in found:
-        named = [(one.name, one.scores)]
-        named += [(f"{one.name}: {b.title}", b.scores) for b in one.baselines]
-        if one.published is not None:
-            mean, std = one.published.mean, one.published.std
-            theirs = MetricScores(metric="accuracy", words="", folds=[], mean=mean, std=std)
-            named.append((f"{one.name}: published", [theirs]))
-        for name, known in named:
-            own = {each.metric: each for each in known}
-            row = {"model": name}
-            for m, title in titles.items():
-                row[title] = words.spread(m, own[m].mean, own[m].std) if m in own else NONE
-            folds = own[first].folds if first in own else []
-            for i in range(n_folds):
-                row[f"fold {i + 1}"] = words.spread(first, folds[i]) if i < len(folds) else NONE
-            rows.append(row)
-    return rows
-
-
 # ---------------------------------------------------------------------- comparisons
 
 
@@ -300,37 +274,7 @@ def _signed(metric: str, value: float) -> float:
     return -value if metric in _METRICS and _METRICS[metric].error else value
 
 
-def method_rows(found: Sequence[Evaluation], ours: Evaluation | None) -> list[Row]:
-    """Return the costs of each method of a comparison, and its scores by fold."""
-    mine = None if ours is None else _mean([fold.train_seconds for fold in ours.folds])
-    name, rows = ours.model.title if ours else "the first", []
-    for one in found:
-        first = one.metrics[0] if one.metrics else None
-        own = _mean([fold.train_seconds for fold in one.folds])
-        score = NONE if first is None else f"{words.with_unit(first)} ({len(one.folds)} folds)"
-        factor = own / mine if mine and own and one is not ours else None
-        row = {
-            "method": one.model.title,
-            "state": one.status + (f": {one.reason}" if one.reason else ""),
-            found[0].metric: score,
-            f"{name} better, equal, worse": _paired(one, ours),
-            "training": duration(own),
-            "test": duration(_mean([fold.test_seconds for fold in one.folds])),
-            "selection": duration(one.times.selection),
-            f"times {name}'s training": NONE if factor is None else words.times(factor),
-            "weights": count(one.model.n_parameters),
-            "memory": NONE if one.peak_mb is None else f"{significant(one.peak_mb)} MB",
-        }
-        rows.append(row)
-    return rows
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if known else None
-
-
-def _paired(one: Evaluation, ours: Evaluation | None) -> str:
+def paired(one: Evaluation, ours: Evaluation | None) -> str:
     """Return on how many folds ours is better than, equal to, and worse than another method."""
     first = ours.metrics[0] if ours is not None and one is not ours else None
     other = None if first is None else one.by(first.metric)

@@ -14,6 +14,7 @@ import re
 import shlex
 from graphlib import TopologicalSorter
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from fdgnn._version import __version__
@@ -125,6 +126,7 @@ def _templates() -> Any:
         "duration": words.duration,
         "json": lambda content: _markup(embedded_json(content)),
         "listed": listed,
+        "mean": lambda known: fmean(known) if known else None,
         "percent": words.percent,
         "plain": words.plain,
         "plural": words.plural,

@@ -100,12 +100,6 @@ def count(n: int | None) -> str:
     return NONE if n is None else f"{n:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
-def times(factor: float) -> str:
-    """Write a factor: 1.3x, 12x, 3 400x."""
-    text = count(round(factor)) if factor >= 100 else significant(factor, 2)
-    return f"{text}{SPACE}×"
-
-
 def plural(n: int, one: str, many: str | None = None) -> str:
     """1 graph, 2 graphs."""
     return f"{count(n)} {one if n == 1 else many or one + 's'}"
