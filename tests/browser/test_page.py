@@ -455,7 +455,7 @@ def test_untrusted_text_stays_text(look):
     page.wait_for_timeout(200)
     assert page.evaluate("window.__pwned") is None
     assert page.locator("img").count() == 0
-    assert page.locator("script:not([type='application/json'])").count() == 4
+    assert page.locator("script:not([type='application/json'])").count() == 5
     assert page.locator("h1").inner_text() == HOSTILE_IMAGE
     assert HOSTILE in page.locator("#map-0 .facts").inner_text()
     assert HOSTILE_END.split("\u2028")[0] in page.locator("#map-0 tbody").first.inner_text()
