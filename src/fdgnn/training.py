@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
+from msgspec.structs import replace as replace_fields
 
 from fdgnn.arrays import Ints
 from fdgnn.context import Context
@@ -35,7 +35,7 @@ from fdgnn.folds import (
     possible_folds,
 )
 from fdgnn.graphs import GraphBatch
-from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, Scoring, rare_class
+from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, rare_class
 from fdgnn.neighbors import as_text
 from fdgnn.options import TrainingOptions
 from fdgnn.selection.search import FDGNNSearchCV
@@ -161,12 +161,12 @@ def _n_folds(targets: Targets, split: Split) -> int:
     )
 
 
-def imbalance_note(targets: Targets, scoring: Scoring, threshold: str | None) -> str | None:
+def imbalance_note(targets: Targets, options: TrainingOptions) -> str | None:
     """Return a sentence on class imbalance and what is done about it; None without any."""
-    found = rare_class(targets)
+    found, threshold = rare_class(targets), options.threshold
     if found is None:
         return None
-    target, name, share = found
+    (target, name, share), scoring = found, options.chosen_by(targets.classify)
     of = f" of target {target.name!r}" if target.name else ""
     text = f"class {name}{of} has {100 * share:.1f} % of the graphs: "
     text += f"models are selected by {scoring.words}"
@@ -241,25 +241,32 @@ def train(
     values = of_used.values[:, 0] if len(targets.names) == 1 else np.zeros(len(of_used))
     notes = [
         baseline_note(found),
-        imbalance_note(targets, options.chosen_by(targets.classify), options.threshold),
+        imbalance_note(targets, options),
         duplicates_note(used, values, tested_by, options.seed),
         scale_note(targets),
     ]
     model = search.best_estimator_
     if texts is not None and model._training_graphs is not None:
         model._training_graphs = replace(model._training_graphs, ids=texts)
-    model.evaluation_ = msgspec.structs.replace(
-        found,
+    model.evaluation_ = replace_fields(
+        _completed(found, notes, start, context),
         n_graphs=len(graphs),
-        model=msgspec.structs.replace(found.model, parameters=plain(search.best_params_)),
-        protocol=msgspec.structs.replace(
-            found.protocol, n_searched=None if some is None else len(some)
-        ),
-        notes=[note for note in notes if note is not None],
-        times=msgspec.structs.replace(found.times, total=time.perf_counter() - start),
-        command=context.command,
+        model=replace_fields(found.model, parameters=plain(search.best_params_)),
+        protocol=replace_fields(found.protocol, n_searched=None if some is None else len(some)),
     )
     return model
+
+
+def _completed(
+    found: Evaluation, notes: Sequence[str | None], start: float, context: Context
+) -> Evaluation:
+    """Return an evaluation with notes for the reader, and with the time since its start."""
+    return replace_fields(
+        found,
+        notes=[note for note in notes if note is not None],
+        times=replace_fields(found.times, total=time.perf_counter() - start),
+        command=context.command,
+    )
 
 
 def scale_note(targets: Targets) -> str | None:
@@ -313,12 +320,5 @@ class NestedEvaluation:
         run = evaluation_of_search(
             search, self.task, name=self.options.model, n_jobs=context.n_jobs
         )
-        scoring = self.options.chosen_by(targets.classify)
-        found = imbalance_note(targets, scoring, self.options.threshold), scale_note(targets)
-        evaluation = msgspec.structs.replace(
-            run.evaluation,
-            notes=[note for note in found if note is not None],
-            times=msgspec.structs.replace(run.evaluation.times, total=time.perf_counter() - start),
-            command=context.command,
-        )
-        return replace(run, evaluation=evaluation)
+        notes = imbalance_note(targets, self.options), scale_note(targets)
+        return replace(run, evaluation=_completed(run.evaluation, notes, start, context))

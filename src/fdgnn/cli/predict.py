@@ -83,7 +83,7 @@ def predict(
     from fdgnn.context import Context
     from fdgnn.datasets import iter_graphs
     from fdgnn.prediction.output import table_writer
-    from fdgnn.prediction.predictor import Predictor, RowCounts, load_predictor, predict_rows
+    from fdgnn.prediction.predictor import Predictor, load_predictor, predict_rows, write_rows
     from fdgnn.scale.shards import rows_about
 
     context = Context(n_jobs=jobs, quiet=quiet)
@@ -113,7 +113,6 @@ def predict(
         shards = plan_shards(data, output, None if shard_format is None else f".{shard_format}")
         summary = _predict_shards(task, shards, output, context, cluster, force)
     else:
-        counts = RowCounts()
         with files.fetched(data[0]) as path:
             invalid = rejects_beside(output, rejects)
             check_outputs(force, output, rejects, beside=[invalid], inputs=[path, model])
@@ -123,10 +122,7 @@ def predict(
                 rows = context.track(rows, rows_about([str(path)]), "rows", size=len)
             with table_writer(output, formula_guard, as_json=as_json) as write:
                 with listing(invalid) as rejected:
-                    for some in rows:
-                        write(some.columns)
-                        counts += some.counts
-                        rejected.extend(some.rejects)
+                    counts = write_rows(rows, write, rejected.extend)
                 rejected.check(counts.rows)  # the list is complete, and the output is not written
         listed = rejected.show(counts.rows, context)
         _report_domain(counts, counts.rows - counts.rejected, context)
@@ -182,28 +178,30 @@ def _predict_shards(
     from fdgnn.prediction.predictor import RowCounts
     from fdgnn.prediction.shards import predict_shards
 
-    found = predict_shards(task, shards, context, cluster=cluster, restart=force)
-    counts = sum(found.counts.values(), RowCounts())
+    found, n_skipped, failures = predict_shards(
+        task, shards, context, cluster=cluster, restart=force
+    )
+    counts = sum(found.values(), RowCounts())
     summary = _summary(counts)
     lines = [
         f"{shard.source}, {reject}"
         for shard in shards
-        if shard.target in found.counts
-        for reject in found.counts[shard.target].first_rejects
+        if shard.target in found
+        for reject in found[shard.target].first_rejects
     ]
     for line in lines[:SHOWN]:
         say(line, context.quiet)
     if counts.rejected:
         where = f"listed in {output.rstrip('/')}/rejects"
         say(f"{counts.rejected} of {counts.rows} rows rejected, {where}")
-    for source, reason in list(found.failures.items())[:SHOWN]:
+    for source, reason in list(failures.items())[:SHOWN]:
         reason = name_options(reason)
         say(reason if source in reason else f"{source}: {reason}")
-    if found.n_skipped:
-        verb = agreeing(found.n_skipped, "was", "were")
-        say(f"{found.n_skipped} of {len(shards)} shards {verb} finished before", context.quiet)
-    if found.failures:
-        n_failed, first = len(found.failures), next(iter(found.failures))
+    if n_skipped:
+        verb = agreeing(n_skipped, "was", "were")
+        say(f"{n_skipped} of {len(shards)} shards {verb} finished before", context.quiet)
+    if failures:
+        n_failed, first = len(failures), next(iter(failures))
         further = "the others are finished, and a repeated command tries only what is missing"
         raise ValueError(
             f"{n_failed} of {counted(len(shards), 'shard')} cannot be predicted, first {first}; "

@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -69,15 +68,6 @@ from fdgnn.uncertainty import ConformalScores, FittedTarget
 
 _NO_LIMIT = nullcontext()
 _OF_ONE_FIT = ("_moments", "_training_graphs", "n_iter_", "converged_")  # what not every fit sets
-
-
-@cache
-def _rules_of(classes: tuple[type, ...]) -> dict[str, Rule]:
-    """Return the rules for all parameters of a model, those of base classes first."""
-    found: dict[str, Rule] = {}
-    for each in reversed(classes):
-        found |= vars(each).get("_rules", {})
-    return found
 
 
 class GraphModel(BaseEstimator):  # type: ignore[misc]
@@ -328,7 +318,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
 
     def _check_parameters(self) -> None:
         """Raise ValueError for the first invalid parameter."""
-        check_parameters(self, _rules_of(type(self).__mro__))
+        for each in reversed(type(self).__mro__):
+            check_parameters(self, vars(each).get("_rules", {}))
         if self.scoring is not None:
             named_scoring(self.scoring, self._classify)
 

@@ -6,7 +6,7 @@ RDKit and the way from a molecule to arrays hold Python's lock, so that threads 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -314,6 +314,20 @@ def predict_rows(
     predictor.model.set_params(n_jobs=1)
     predict = partial(_predict_chunk, predictor, reader)
     yield from Workers(n_processes).run(predict, chain([first], chunks))
+
+
+def write_rows(
+    predicted: Iterable[PredictedRows],
+    write: Callable[[Mapping[str, list[Any]]], None],
+    write_rejects: Callable[[list[Reject]], None],
+) -> RowCounts:
+    """Write predictions and rejected rows table by table, and return the counts of all rows."""
+    counts = RowCounts()
+    for rows in predicted:
+        write(rows.columns)
+        write_rejects(rows.rejects)
+        counts += rows.counts
+    return counts
 
 
 def _predict_chunk(predictor: Predictor, reader: ChunkReader, chunk: RowChunk) -> PredictedRows:

@@ -22,7 +22,7 @@ from fdgnn.datasets import iter_graphs
 from fdgnn.datasets.files import fetched_shard, shard_places, split_name
 from fdgnn.exceptions import FDGNNError, StudyError
 from fdgnn.prediction.output import KINDS, REJECTS, record_writer, rows_writer
-from fdgnn.prediction.predictor import Predictor, RowCounts, predict_rows
+from fdgnn.prediction.predictor import Predictor, RowCounts, predict_rows, write_rows
 from fdgnn.texts import reason_of
 from fdgnn.workers import Workers
 
@@ -83,7 +83,7 @@ class ShardTask:
 
         An error that a user can do something about is returned.
         """
-        counts, name = RowCounts(), files.name_of_place(shard.target)
+        name = files.name_of_place(shard.target)
         rejects = files.inside(self.folder, "rejects", f"{name}.rejects.csv")
         try:
             store = self.checkpoints(shard)
@@ -94,10 +94,7 @@ class ShardTask:
                 record_writer(rejects, REJECTS) as list_rejects,
             ):
                 tables = iter_graphs(path, like=self.predictor.model, **self.options)
-                for rows in predict_rows(self.predictor, tables):
-                    write(rows.columns)
-                    counts += rows.counts
-                    list_rejects(rows.rejects)
+                counts = write_rows(predict_rows(self.predictor, tables), write, list_rejects)
             store.save_record("counts", counts)
         except (FDGNNError, ValueError, OSError) as error:
             return error
@@ -132,15 +129,6 @@ def plan_shards(given: Sequence[str], folder: str, kind: str | None = None) -> l
 # ---------------------------------------------------------------------- prediction
 
 
-@dataclass(frozen=True)
-class ShardResults:
-    """Results of all shards."""
-
-    counts: Mapping[str, RowCounts]  # by the name of the output
-    n_skipped: int  # finished before
-    failures: Mapping[str, str]  # reasons, by the name of the input
-
-
 def predict_shards(
     task: ShardTask,
     shards: Sequence[PredictedShard],
@@ -148,11 +136,20 @@ def predict_shards(
     *,
     cluster: str | None = None,
     restart: bool = False,
-) -> ShardResults:
+) -> tuple[dict[str, RowCounts], int, dict[str, str]]:
     """Predict all shards that are not finished.
 
     A shard that cannot be read does not stop the others. An output that cannot be written, such as
     on a full disk, stops all. In both cases finished shards are kept.
+
+    Returns
+    -------
+    counts : dict
+        Of rows, by the name of the output.
+    n_skipped : int
+        Shards that were finished before.
+    failures : dict
+        Reasons, by the name of the input.
 
     Raises
     ------
@@ -180,4 +177,4 @@ def predict_shards(
                 raise found
             else:
                 failures[shard.source] = " ".join(reason_of(found).split())
-    return ShardResults(counts, n_skipped, failures)
+    return counts, n_skipped, failures

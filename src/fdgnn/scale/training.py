@@ -91,10 +91,13 @@ def plan_memory(
     First all processes read and encode, then one of them solves. Half of what is left beside the
     libraries is for the solver, or as much as it needs, and the rest for chunks.
     """
-    if asked is None:
-        total = int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")) // 2
-    else:
-        total = memory_of(asked)
+    total = int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")) // 2
+    if asked is not None:  # an amount such as 2GB
+        units = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+        found = re.fullmatch(r"(\d+\.?\d*|\.\d+) *([KMG]I?B)", asked.strip().upper())
+        total = 0 if found is None else int(float(found[1]) * units[found[2]])
+        if total <= 0:
+            raise ValueError(f"`memory`: expected an amount such as 2GB or 500MB, got {asked!r}")
     left, needed = total - _PROCESS, least_bytes(n_columns)  # beside this process
     for_rows = left // _READERS - _PROCESS
     n_rows = min(MOST_ROWS, max(LEAST_ROWS, for_rows // (2 * _ROW)))
@@ -107,19 +110,6 @@ def plan_memory(
     n_processes = min(int(joblib.effective_n_jobs(context.n_jobs)), n_fitting)
     solver = max(needed, left // 2)
     return MemoryPlan(total, n_rows, n_processes, solver, left - solver)
-
-
-def memory_of(text: str) -> int:
-    """Read an amount of memory such as 2GB, in bytes."""
-    units = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
-    found = re.fullmatch(r"([\d.]+) *([KMG]I?B)", text.strip().upper())
-    try:
-        number = 0 if found is None else int(float(found[1]) * units[found[2]])
-    except ValueError:  # such as 1.2.3
-        number = 0
-    if number <= 0:
-        raise ValueError(f"`memory`: expected an amount such as 2GB or 500MB, got {text!r}")
-    return number
 
 
 def check_trainable(options: TrainingOptions) -> None:

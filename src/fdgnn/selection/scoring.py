@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator
 
 from fdgnn.arrays import Array, Floats
 from fdgnn.fitting import FitTask, mean_of_known
@@ -52,13 +52,12 @@ def scorer_metric(scoring: Any, classes: Array | None) -> Metric:
     from sklearn.metrics import get_scorer  # slow to import
 
     scorer = get_scorer(scoring)
-    replay = _ReplayedRegressor() if classes is None else _ReplayedClassifier(classes)
 
     def metric(y: Array, outputs: Floats, weights: Floats | None = None) -> Floats:
         truth = y if classes is None else classes[y]
         flat = outputs.reshape(-1, *outputs.shape[-2:])
         try:
-            scores = [scorer(replay, o, truth) for o in flat]
+            scores = [scorer(_Replayed(classes), o, truth) for o in flat]
         except AttributeError:
             raise ValueError(
                 f"scoring={scoring!r} needs probabilities; choose one that works from predictions "
@@ -69,31 +68,19 @@ def scorer_metric(scoring: Any, classes: Array | None) -> Metric:
     return metric
 
 
-class _ReplayedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """A regressor that predicts its input."""
+class _Replayed(BaseEstimator):  # type: ignore[misc]
+    """A regressor that predicts its input, or a classifier with its input as decision values."""
+
+    def __init__(self, classes: Array | None) -> None:
+        self.classes = self.classes_ = classes
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "regressor" if self.classes is None else "classifier"
+        return tags
 
     def fit(self, X: Any, y: Any) -> Self:
         return self
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def predict(self, X: Floats) -> Floats:
-        return X[:, 0] if X.shape[1] == 1 else X
-
-
-class _ReplayedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier with its input as decision values."""
-
-    def __init__(self, classes: Array) -> None:
-        self.classes = classes
-
-    def fit(self, X: Any, y: Any) -> Self:
-        return self
-
-    @property
-    def classes_(self) -> Array:
-        return self.classes
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -102,7 +89,7 @@ class _ReplayedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return X[:, 0] if X.shape[1] == 1 else X
 
     def predict(self, X: Floats) -> Array:
-        return self.classes[winning_class(X)]
+        return self.decision_function(X) if self.classes is None else self.classes[winning_class(X)]
 
 
 @dataclass(frozen=True)
