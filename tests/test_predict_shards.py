@@ -15,7 +15,7 @@ import pytest
 
 from commands import assert_one_clear_line, fdgnn
 from fdgnn import GraphClassifier, save_model
-from fdgnn.prediction import shards
+from fdgnn.prediction import predictor
 from model_file_tools import memory_below
 
 pytest.importorskip("rdkit")
@@ -126,14 +126,14 @@ def _without(folder, name):
 
 
 def test_a_full_disk_stops_at_once_and_keeps_what_is_finished(model, data, tmp_path, monkeypatch):
-    out, real = tmp_path / "out", shards.files.write_place
+    out, real = tmp_path / "out", predictor.files.write_place
 
     def full(place):
         if place.endswith("b.csv"):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), place)
         return real(place)
 
-    monkeypatch.setattr(shards.files, "write_place", full)
+    monkeypatch.setattr(predictor.files, "write_place", full)
     assert_one_clear_line(fdgnn("predict", model, data, "-o", out), "No space left on device")
     assert sorted(each.name for each in out.glob("*.csv")) == ["a.csv"]
     monkeypatch.undo()

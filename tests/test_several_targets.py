@@ -330,7 +330,7 @@ def test_one_file_has_all_targets(kind, options, tmp_path):
     save_model(loaded.for_target("b"), alone)
     np.testing.assert_array_equal(load_model(alone).predict(GRAPHS), model.predict(GRAPHS)[:, 1])
     assert [target.name for target in model_info(path).targets] == ["a", "b"]
-    assert model_info(alone).score is None
+    assert model_info(alone).evaluation is None
 
 
 def test_a_file_of_numbers_has_all_targets(tmp_path):

@@ -220,6 +220,4 @@ def difficulty(found: Floats, weights: Floats) -> Floats:
 
 def as_text(values: Any) -> Array:
     """Return ids or SMILES as an array of texts."""
-    found: Array = np.empty(len(values), dtype=object)
-    found[:] = [str(value) for value in values]
-    return found
+    return np.array([str(value) for value in values], dtype=object)

@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from fdgnn.schema import ModelName, TaskName
 
 if TYPE_CHECKING:
-    from fdgnn.arrays import Ints
     from fdgnn.folds import Split
-    from fdgnn.metrics import Scoring
     from fdgnn.targets import Targets
 
 
@@ -90,7 +88,6 @@ class TrainingOptions:
     def checked(self, classify: bool) -> Self:
         """Return the options, or raise ValueError for those that a model does not have."""
         from fdgnn.parameters import Number
-        from fdgnn.uncertainty import THRESHOLDS
 
         for given, model, is_given in (
             ("search=False", "paper", not self.search),
@@ -113,9 +110,6 @@ class TrainingOptions:
         for name in ("threshold", "class_weight"):
             if getattr(self, name) is not None and not classify:
                 raise ValueError(f"`{name}` is for classes, but the target is a number")
-        if self.threshold is not None and self.threshold not in THRESHOLDS:
-            known = ", ".join(THRESHOLDS)
-            raise ValueError(f"threshold={self.threshold!r}: expected one of {known}")
         return self
 
     def with_defaults(self, targets: Targets) -> Self:
@@ -134,14 +128,3 @@ class TrainingOptions:
         cut = self.threshold or ("f1" if many is None and rare_class(targets) else None)
         scoring = named_scoring(self.scoring or default_scoring(codes).name, True).name
         return replace(self, scoring=scoring, threshold=cut)
-
-    def chosen_by(self, classify: bool) -> Scoring:
-        """Return the metric that models are chosen by."""
-        from fdgnn.metrics import named_scoring
-
-        assert self.scoring is not None
-        return named_scoring(self.scoring, classify)
-
-    def of_rows(self, rows: Ints) -> Self:
-        """Return the same options for some of the graphs, or for all in another order."""
-        return replace(self, split=self.split.of(rows))

@@ -35,7 +35,7 @@ from fdgnn.folds import (
     possible_folds,
 )
 from fdgnn.graphs import GraphBatch
-from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, rare_class
+from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, named_scoring, rare_class
 from fdgnn.neighbors import as_text
 from fdgnn.options import TrainingOptions
 from fdgnn.selection.search import FDGNNSearchCV
@@ -44,7 +44,6 @@ from fdgnn.tasks import text_among_numbers
 
 MANY = 5_000  # graphs beyond which one outer fold is scored, not all
 SKEWED = 30.0  # largest value over median, from which on a logarithm is suggested
-N_CONFIGURATIONS = 20  # of a search for the paper's model
 PAPER_ESTIMATORS = 3  # random initializations of the paper's model
 
 
@@ -108,7 +107,7 @@ def _search(
             searched["depths"] = (given[depth],)
         left = {name: space for name, space in base._search_space.items() if name not in given}
         if options.search and options.model == "paper" and left:
-            searched["n_configurations"] = options.n_configurations or N_CONFIGURATIONS
+            searched["n_configurations"] = options.n_configurations
             searched["param_distributions"] = left
         else:
             searched["configurations"] = [{"random_state": options.seed}]
@@ -166,7 +165,8 @@ def imbalance_note(targets: Targets, options: TrainingOptions) -> str | None:
     found, threshold = rare_class(targets), options.threshold
     if found is None:
         return None
-    (target, name, share), scoring = found, options.chosen_by(targets.classify)
+    assert options.scoring is not None
+    (target, name, share), scoring = found, named_scoring(options.scoring, targets.classify)
     of = f" of target {target.name!r}" if target.name else ""
     text = f"class {name}{of} has {100 * share:.1f} % of the graphs: "
     text += f"models are selected by {scoring.words}"
@@ -216,11 +216,13 @@ def train(
     if options.split.kind == "time":
         order = options.split.order(len(targets))
         graphs, targets = graphs[order], targets[order]
-        options, texts = options.of_rows(order), None if texts is None else texts[order]
+        options = replace(options, split=options.split.of(order))
+        texts = None if texts is None else texts[order]
     used, of_used = graphs, targets
     some = sample_of(targets, options.search_on, options.seed)
     if some is not None:
-        used, of_used, options = graphs[some], targets[some], options.of_rows(some)
+        used, of_used = graphs[some], targets[some]
+        options = replace(options, split=options.split.of(some))
     try:
         search = new_search(of_used, options, context)
     except ValueError:

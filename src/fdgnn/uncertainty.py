@@ -35,7 +35,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fdgnn.arrays import Array, Floats
-from fdgnn.targets import Target, transformed_back, winning_class
+from fdgnn.targets import Target, Targets, transformed_back, winning_class
 
 SLOPES = (1e-6, 1e6)  # where a is looked for
 _LEAK = 1e-6  # what is left of the outputs beyond their targets, so that order is kept
@@ -266,14 +266,41 @@ class FittedTarget(Target):
         return self.scores
 
 
+def fitted_targets(
+    targets: Targets,
+    predictions: Floats | None,
+    weights: Floats | None,
+    *,
+    uncertainty: bool,
+    threshold: Callable[..., Floats] | None,
+) -> list[FittedTarget]:
+    """Return all targets with what they learn from out-of-fold predictions (n, q), if any.
+
+    `weights` are (n,) or (n, q); the other parameters are those of `FittedTarget.learned`.
+    """
+    found = []
+    for t, each in enumerate(targets.each):
+        target = FittedTarget(each.name, each.classes, each.columns, transform=each.transform)
+        if predictions is not None:
+            known, own = targets.known[:, t], weights
+            if own is not None:
+                own = own[known] if own.ndim == 1 else own[known, each.columns.start]
+            target = target.learned(
+                predictions[known, each.columns],
+                targets.values[known, t],
+                uncertainty=uncertainty,
+                threshold=threshold,
+                weights=own,
+            )
+        found.append(target)
+    return found
+
+
 def side_by_side(columns: list[Array]) -> Array:
     """Return predictions (n_graphs,) of each target as one table (n_graphs, n_targets).
 
     Where they are of different types, as objects.
     """
-    if len({column.dtype.kind for column in columns}) == 1:
-        return np.stack(columns, axis=1)
-    table: Array = np.empty((len(columns[0]), len(columns)), dtype=object)
-    for t, column in enumerate(columns):
-        table[:, t] = column.tolist()
-    return table
+    if len({column.dtype.kind for column in columns}) > 1:
+        columns = [column.astype(object) for column in columns]
+    return np.stack(columns, axis=1)

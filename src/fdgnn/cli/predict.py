@@ -18,8 +18,7 @@ from fdgnn.texts import agreeing, counted
 
 if TYPE_CHECKING:
     from fdgnn.context import Context
-    from fdgnn.prediction.predictor import RowCounts
-    from fdgnn.prediction.shards import PredictedShard, ShardTask
+    from fdgnn.prediction.predictor import PredictedShard, RowCounts, ShardTask
 
 Summary = dict[str, object]
 Output = Annotated[str, typer.Option("--output", "-o")]
@@ -103,7 +102,7 @@ def predict(
     if neighbors and neighbors > (there := len(loaded._known_training_graphs())):
         say(f"--neighbors {neighbors}: the model has {there} training graphs; all are written")
     if to_directory:
-        from fdgnn.prediction.shards import ShardTask, plan_shards
+        from fdgnn.prediction.predictor import ShardTask, plan_shards
 
         if not files.is_url(output):
             resumes_from(Path(output))
@@ -175,8 +174,7 @@ def _predict_shards(
     force: bool,
 ) -> Summary:
     """Predict each input file into a file of a directory; return the summary of all."""
-    from fdgnn.prediction.predictor import RowCounts
-    from fdgnn.prediction.shards import predict_shards
+    from fdgnn.prediction.predictor import RowCounts, predict_shards
 
     found, n_skipped, failures = predict_shards(
         task, shards, context, cluster=cluster, restart=force

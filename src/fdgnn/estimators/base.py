@@ -64,7 +64,7 @@ from fdgnn.seeds import seed_sequence
 from fdgnn.targets import Mask, Targets, read_targets, targets_like
 from fdgnn.texts import agreeing, cut, html_table
 from fdgnn.threads import one_blas_thread
-from fdgnn.uncertainty import ConformalScores, FittedTarget
+from fdgnn.uncertainty import ConformalScores, FittedTarget, fitted_targets
 
 _NO_LIMIT = nullcontext()
 _OF_ONE_FIT = ("_moments", "_training_graphs", "n_iter_", "converged_")  # what not every fit sets
@@ -271,23 +271,13 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
 
         `targets`, `predictions` (n, q) and `weights` are those of the graphs held out.
         """
-        cut = self.threshold
-        each = [
-            FittedTarget(target.name, target.classes, target.columns, transform=target.transform)
-            for target in targets.each
-        ]
-        if predictions is not None:
-            for t, target in enumerate(each):
-                known, own = targets.known[:, t], weights
-                if own is not None:
-                    own = own[known] if own.ndim == 1 else own[known, target.columns.start]
-                each[t] = target.learned(
-                    predictions[known, target.columns],
-                    targets.values[known, t],
-                    uncertainty=getattr(self, self._uncertainty),
-                    threshold=None if cut is None else OF_CLASSES[cut].metric,
-                    weights=own,
-                )
+        each = fitted_targets(
+            targets,
+            predictions,
+            weights,
+            uncertainty=getattr(self, self._uncertainty),
+            threshold=None if self.threshold is None else OF_CLASSES[self.threshold].metric,
+        )
         self.targets_ = tuple(each)
         self._flat = targets.flat
         cuts = [target.threshold for target in each]

@@ -14,7 +14,7 @@ from fdgnn.fitting import FitTask, mean_of_known
 from fdgnn.folds import TEST
 from fdgnn.metrics import OF_CLASSES, Metric, Scoring, default_scoring, known_scoring, named_scoring
 from fdgnn.targets import Targets, winning_class
-from fdgnn.uncertainty import best_threshold
+from fdgnn.uncertainty import fitted_targets
 
 
 def scoring_of(given: Any, targets: Targets) -> Scoring:
@@ -160,17 +160,10 @@ def nested_predictions(task: FitTask, outputs: Floats, threshold: str | None) ->
     targets, weights, tested = task.targets, task.weights, task.folds == TEST
     if threshold is None:
         return NestedPredictions(targets, tested, outputs)
-    found = np.empty((len(outputs), targets.n_outputs))
-    for row, own in enumerate(outputs):
-        for t, target in enumerate(targets.each):  # with two classes, so of one column
-            known = (task.folds[row] >= 0) & targets.known[:, t]
-            w = weights
-            if w is not None:
-                w = w[known] if w.ndim == 1 else w[known, target.columns.start]
-            found[row, target.columns] = best_threshold(
-                own[known, target.columns],
-                targets.values[known, t],
-                OF_CLASSES[threshold].metric,
-                w,
-            )
-    return NestedPredictions(targets, tested, outputs, found)
+    found = []
+    for fold, own in zip(task.folds, outputs, strict=False):
+        some, metric = fold >= 0, OF_CLASSES[threshold].metric
+        w = None if weights is None else weights[some]
+        fitted = fitted_targets(targets[some], own[some], w, uncertainty=False, threshold=metric)
+        found.append([target.threshold for target in fitted])  # of two classes, so of one column
+    return NestedPredictions(targets, tested, outputs, np.array(found))
