@@ -28,7 +28,7 @@ def again(model, path, **options):
     return load_model(path)
 
 
-def refused(data, path, error=ModelFileError):
+def rejected(data, path, error=ModelFileError):
     path.write_bytes(data)
     with pytest.raises(error) as told:
         load_model(path)
@@ -39,13 +39,13 @@ def refused(data, path, error=ModelFileError):
     return message
 
 
-def refused_quickly(data, path, n_bytes):
+def rejected_quickly(data, path, n_bytes):
     """The same in a second, and in so much memory at most."""
     start = time.process_time()
-    message = refused(data, path)
+    message = rejected(data, path)
     assert time.process_time() - start < 30  # it takes well below a second: this is no hang
     with memory_below(n_bytes):
-        refused(data, path)
+        rejected(data, path)
     return message
 
 

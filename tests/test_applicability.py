@@ -25,7 +25,7 @@ from fdgnn.applicability import ApplicabilityDomain, Leverage, SeenFeatures
 from fdgnn.datasets import make_cycles, make_motif_graphs, make_random_graphs
 from fdgnn.encoders import Encoder, EncoderUnion, Encoding
 from fdgnn.linear import Ridge
-from model_file_tools import again, refused, with_arrays, with_record
+from model_file_tools import again, rejected, with_arrays, with_record
 
 GRAPHS = make_random_graphs(150, random_state=0)
 Y = np.arange(150) % 2
@@ -258,24 +258,24 @@ def test_a_domain_that_contradicts_the_model_is_rejected(file):
     content = file.read_bytes()
     words = np.zeros(4096, dtype=np.uint64)
     for wrong in (words[:-1], np.zeros(4097, np.uint64), words[None], words.astype(float), None):
-        refused(with_arrays(content, **{"domain.seen": wrong}), file)
-    refused(with_arrays(content, **{"domain.mean": np.ones(3)}), file)
+        rejected(with_arrays(content, **{"domain.seen": wrong}), file)
+    rejected(with_arrays(content, **{"domain.mean": np.ones(3)}), file)
     for change in (
         {"estimator": 1}, {"estimator": -1}, {"limit": 2.0}, {"limit": None},
         {"measure": "leverage"}, {"measure": "x"}, {"nonsense": 1},
     ):  # fmt: skip
-        _refused_with(content, change, file)
+        _rejected_with(content, change, file)
     save_model(FDGNNClassifier(**SMALL).fit(GRAPHS, Y), file)
     content = file.read_bytes()
     for name, wrong in (
         ("mean", np.ones(7)), ("mean", None), ("factor", np.ones(35)), ("factor", np.zeros(36)),
         ("factor", -np.ones(36)), ("factor", np.full(36, np.nan)), ("factor", np.ones((6, 6))),
     ):  # fmt: skip
-        refused(with_arrays(content, **{f"domain.{name}": wrong}), file)
+        rejected(with_arrays(content, **{f"domain.{name}": wrong}), file)
     for change in ({"n_graphs": None}, {"n_graphs": 0}, {"measure": "wl"}):
-        _refused_with(content, change, file)
-    refused(with_record(content, lambda record: record.update(domain=None)), file)
+        _rejected_with(content, change, file)
+    rejected(with_record(content, lambda record: record.update(domain=None)), file)
 
 
-def _refused_with(content, change, file):
-    refused(with_record(content, lambda record: record["domain"].update(change)), file)
+def _rejected_with(content, change, file):
+    rejected(with_record(content, lambda record: record["domain"].update(change)), file)

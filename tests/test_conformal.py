@@ -22,7 +22,7 @@ from fdgnn.folds import shuffled_folds, stratified_folds
 from fdgnn.neighbors import difficulty, fit_difficulty, training_conditions
 from fdgnn.targets import coded
 from fdgnn.uncertainty import ConformalScores, probabilities
-from model_file_tools import again, refused, with_arrays, with_record
+from model_file_tools import again, rejected, with_arrays, with_record
 from models import classifier, regressor
 
 SMALL = {"n_units": 10, "n_layers": 1, "effective_spectral_radius": 0.5, "random_state": 0}
@@ -274,18 +274,18 @@ def test_files_keep_conformal_scores(file):
         )
 
 
-def test_scores_of_an_enemy_are_refused(file):
+def test_scores_of_an_enemy_are_rejected(file):
     model = FDGNNClassifier(probability=True, **SMALL).fit(GRAPHS, np.arange(120) % 2)
     save_model(model, file)
     content = file.read_bytes()
     scores = np.concatenate(model.targets_[0].scores.groups)
     for wrong in (scores[::-1], scores[:-1], scores - 1, scores + 1, scores[:, None]):
-        refused(with_arrays(content, **{"conformal.0": np.ascontiguousarray(wrong)}), file)
-    refused(with_arrays(content, **{"conformal.0": None}), file)
+        rejected(with_arrays(content, **{"conformal.0": np.ascontiguousarray(wrong)}), file)
+    rejected(with_arrays(content, **{"conformal.0": None}), file)
     for lengths in ([120], [60, 61], [60, 60, 0], [0, 120], [-1, 121], [60, 60.5], 120, "x", None):
         change = lambda record, n=lengths: record["targets"][0].update(conformal=n)  # noqa: E731
-        refused(with_record(content, change), file)
-    refused(with_record(content, lambda record: record["targets"][0].update(slope=None)), file)
+        rejected(with_record(content, change), file)
+    rejected(with_record(content, lambda record: record["targets"][0].update(slope=None)), file)
 
 
 def test_a_condition_that_hardly_varies_makes_no_difficulty_infinite():

@@ -32,7 +32,7 @@ from fdgnn.datasets import make_motif_graphs, make_random_graphs
 from fdgnn.encoders.descriptors import SHARE, DescriptorBlock, DescriptorColumn, with_descriptors
 from fdgnn.exceptions import GraphError, UnknownLabelWarning
 from fdgnn.graphs.descriptors import Descriptors
-from model_file_tools import refused, with_record
+from model_file_tools import rejected, with_record
 from models import NAMES, classifier, regressor
 
 pytestmark = pytest.mark.filterwarnings("ignore::fdgnn.exceptions.ConvergenceWarning")
@@ -169,7 +169,7 @@ def test_the_block_has_its_share_of_the_size_of_the_features_beside_it():
     np.testing.assert_array_equal(both[:, 7:], block.features(DESCRIBED))
 
 
-def test_columns_that_teach_nothing_are_refused_and_constant_ones_are_not():
+def test_columns_that_teach_nothing_are_rejected_and_constant_ones_are_not():
     with pytest.raises(GraphError, match="descriptor 'a' is missing for all graphs; leave it out"):
         DescriptorColumn.of("a", np.full(4, np.nan))
     names = np.array([f"row {i}" for i in range(N)], dtype=object)
@@ -302,11 +302,11 @@ def test_a_file_gives_the_same_predictions(name, tmp_path):
         {"descriptors": [{"name": "size", "kind": "else"}]},
     ],
 )
-def test_files_that_contradict_themselves_are_refused(change, tmp_path):
+def test_files_that_contradict_themselves_are_rejected(change, tmp_path):
     file = tmp_path / "model.fdgnn"
     save_model(FDGNNRegressor(random_state=0).fit(DESCRIBED, NUMBERS), file)
     changed = with_record(file.read_bytes(), lambda record: record.update(change))
-    refused(changed, file)
+    rejected(changed, file)
 
 
 def test_a_table_of_descriptors_is_taken_as_it_is():

@@ -309,7 +309,7 @@ def test_wrong_parameters_are_named_with_what_was_found(motifs, name, value):
         FDGNNClassifier(**{name: value}).fit(*motifs)
 
 
-def test_graphs_of_another_kind_are_refused(labeled):
+def test_graphs_of_another_kind_are_rejected(labeled):
     graphs, y = labeled
     model = FDGNNClassifier(handle_unknown="error", **SMALL).fit(graphs, y)
     with pytest.raises(UnknownLabelError, match="graph 1: vertex label 99"):
@@ -325,7 +325,7 @@ def test_graphs_of_another_kind_are_refused(labeled):
         plain.predict(graphs)
 
 
-def test_features_of_another_width_are_refused():
+def test_features_of_another_width_are_rejected():
     rng = np.random.default_rng(0)
     graphs = [Graph([[0], [1]], features=rng.normal(size=(2, 3))) for _ in range(6)]
     model = FDGNNClassifier(**SMALL).fit(graphs, [0, 1] * 3)

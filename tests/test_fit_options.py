@@ -118,7 +118,7 @@ def test_a_constant_is_scored_in_the_folds_of_the_model(table):
     assert found.baseline("constant").mean == pytest.approx(1 - tested.mean())
 
 
-def test_a_threshold_for_three_classes_is_refused_before_the_search(table, monkeypatch):
+def test_a_threshold_for_three_classes_is_rejected_before_the_search(table, monkeypatch):
     monkeypatch.setattr("fdgnn.training.new_search", lambda *_: pytest.fail("searched"))
     y = np.arange(len(table.y)) % 3
     with pytest.raises(ValueError, match="`threshold` is for two classes, but the target has 3"):

@@ -29,7 +29,7 @@ from fdgnn.datasets import make_motif_graphs
 from fdgnn.exceptions import GraphError, ModelFileError
 from fdgnn.reservoir import contractions, embed
 from fdgnn.stability import LARGE_BLOCK, spectral_radius
-from model_file_tools import memory_below, merged, refused, with_arrays, with_record
+from model_file_tools import memory_below, merged, rejected, with_arrays, with_record
 
 GRAPHS, Y = make_motif_graphs(20, random_state=0)
 pytestmark = pytest.mark.filterwarnings("ignore::fdgnn.exceptions.ConvergenceWarning")
@@ -101,7 +101,7 @@ TOO_MUCH = {
 
 @pytest.mark.parametrize("name", TOO_MUCH)
 def test_parameters_have_limits_in_files_and_in_python(content, file, name):
-    """So 100,000 layers, or two billion iterations that never settle, are refused at once."""
+    """So 100,000 layers, or two billion iterations that never settle, are rejected at once."""
     value = TOO_MUCH[name]
     told = re.escape(f"{name}={value}: ") + r".*\(FDGNN_MAX_[A-Z]+\)"
     with pytest.raises(ValueError, match=told):
@@ -113,7 +113,7 @@ def test_parameters_have_limits_in_files_and_in_python(content, file, name):
         if name in encoder["parameters"]:
             encoder["parameters"][name] = value
 
-    assert "FDGNN_MAX_" in refused(with_record(content, change), file)
+    assert "FDGNN_MAX_" in rejected(with_record(content, change), file)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_parameters_of_wl_features_have_limits(file, name, value):
     save_model(WLCounts().fit(GRAPHS), file)
     change = {"encoder": {"parameters": {name: value}}}
     data = with_record(file.read_bytes(), lambda record: merged(record, change))
-    assert f"{name}={value}: up to " in refused(data, file)
+    assert f"{name}={value}: up to " in rejected(data, file)
 
 
 def test_a_limit_can_be_raised_for_a_model_one_knows(file):
@@ -139,7 +139,7 @@ def test_a_limit_can_be_raised_for_a_model_one_knows(file):
 
 def test_seeds_have_at_most_64_words(content, file):
     change = {"seed": {"entropy": [1] * 65, "spawn_key": []}}
-    assert "length <= 64" in refused(with_record(content, lambda r: merged(r, change)), file)
+    assert "length <= 64" in rejected(with_record(content, lambda r: merged(r, change)), file)
 
 
 def test_expansions_have_limits():
@@ -218,7 +218,7 @@ def test_the_bound_in_place_of_eigenvalues_is_close_and_never_below():
             assert exact * (1 - 1e-13) <= spectral_radius(W) <= exact * (1 + 1e-5)
 
 
-def test_drawing_many_units_with_several_connections_is_refused():
+def test_drawing_many_units_with_several_connections_is_rejected():
     """Drawing scales by eigenvalues with signs, for which there is no such bound."""
     with (
         limits.changed(FDGNN_MAX_DENSE_UNITS=30),
@@ -254,10 +254,10 @@ def test_predictions_are_classes_of_the_file_or_finite(file):
             assert np.isfinite(found).all()
 
 
-def test_weights_that_are_too_large_are_refused(content, file):
+def test_weights_that_are_too_large_are_rejected(content, file):
     for value in (1e76, np.inf, np.nan):
         data = with_arrays(content, **{"0.coef": np.full((1, 20), value)})
-        assert "not finite or too large" in refused(data, file)
+        assert "not finite or too large" in rejected(data, file)
 
 
 def test_a_nan_is_an_error_and_no_prediction(content, file):

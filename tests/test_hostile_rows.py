@@ -164,7 +164,7 @@ def test_labels_of_one_row_that_make_a_large_array(tmp_path):
     assert rejected(table)[1].startswith("the entries of node_feat are 2001 texts of up to 200 ")
 
 
-def test_long_labels_are_refused_at_the_door():
+def test_long_labels_are_rejected_at_the_door():
     with pytest.raises(GraphError, match="graph 0: labels have up to 300 characters; labels of up"):
         as_batch([Graph([[0], [1]], labels=["x" * 300, "y"])])
     with limits.changed(FDGNN_MAX_LABEL=300):

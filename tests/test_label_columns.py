@@ -107,7 +107,7 @@ def test_a_model_keeps_its_columns(kind, tmp_path):
     np.testing.assert_array_equal(loaded.outputs(GRAPHS[:1]), model.outputs(GRAPHS[:1]))
 
 
-def test_a_batch_with_other_columns_is_refused():
+def test_a_batch_with_other_columns_is_rejected():
     model = FDGNNClassifier(random_state=0).fit(as_batch(GRAPHS), Y)
     foreign = as_batch([both(["a", "x"]), both(["y", "b"])])
     with pytest.raises(GraphError, match="other labels beside its features"):
@@ -155,7 +155,7 @@ def test_bad_graphs_do_not_touch_the_others(graph, message):
     assert found.rows.tolist() == [0, 2]
 
 
-def test_a_model_without_labels_refuses_graphs_with_both():
+def test_a_model_without_labels_rejects_graphs_with_both():
     plain = [Graph(EDGE, features=graph.features) for graph in GRAPHS]
     model = FDGNNClassifier(random_state=0).fit(plain, Y)
     with pytest.raises(GraphError, match="both labels and features"):

@@ -52,8 +52,8 @@ from model_file_tools import (
     merged,
     parts,
     records_in,
-    refused,
-    refused_quickly,
+    rejected,
+    rejected_quickly,
     sealed,
     signed,
     with_arrays,
@@ -406,8 +406,8 @@ def test_limits_are_those_the_documentation_names():
 
 def test_every_truncation_is_found(content, file):
     for n in range(0, len(content), 7):
-        refused(content[:n], file)
-    refused(content + b"\0", file)
+        rejected(content[:n], file)
+    rejected(content + b"\0", file)
 
 
 def test_every_flipped_bit_is_found(content, file):
@@ -423,7 +423,7 @@ def test_every_flipped_bit_is_found(content, file):
     for place in range(0, n_header, 997):
         damaged = bytearray(content)
         damaged[place // 8] ^= 1 << place % 8
-        refused(bytes(damaged), file)
+        rejected(bytes(damaged), file)
 
 
 @given(st.data())
@@ -432,7 +432,7 @@ def test_spliced_and_overwritten_files_are_found(content, tmp_path_factory, data
     a, b = sorted(data.draw(st.tuples(*[st.integers(0, len(content))] * 2)))
     damaged = content[:a] + data.draw(st.binary(max_size=50)) + content[b:]
     if damaged != content:
-        refused(damaged, path)
+        rejected(damaged, path)
 
 
 FOREIGN = [
@@ -447,15 +447,15 @@ FOREIGN = [
 
 
 @pytest.mark.parametrize("data", FOREIGN, ids=lambda data: repr(data[:20]))
-def test_foreign_files_are_refused_quickly_and_in_little_memory(data, file):
-    refused_quickly(data, file, 100_000_000)
+def test_foreign_files_are_rejected_quickly_and_in_little_memory(data, file):
+    rejected_quickly(data, file, 100_000_000)
 
 
 @pytest.mark.parametrize("array", [np.zeros((2, 3)), np.zeros(3, dtype=np.float16)], ids=str)
-def test_other_safetensors_files_are_refused(file, array):
+def test_other_safetensors_files_are_rejected(file, array):
     for metadata in (None, {"format": "np"}, {"fdgnn": "{}"}):
         save_file({"weight": array}, file, metadata=metadata)
-        assert "not a model of fdgnn" in refused(file.read_bytes(), file)
+        assert "not a model of fdgnn" in rejected(file.read_bytes(), file)
 
 
 def test_missing_files_and_folders(tmp_path):
@@ -472,7 +472,7 @@ def test_missing_files_and_folders(tmp_path):
 def test_a_header_that_is_too_large_is_not_parsed(content, file):
     n = int.from_bytes(content[:8], "little")
     padded = with_header(content[8 : 8 + n].ljust(MOST_HEADER + 8), content[8 + n :])
-    assert "without the header of a model" in refused_quickly(padded, file, 100_000)
+    assert "without the header of a model" in rejected_quickly(padded, file, 100_000)
 
 
 def test_a_file_that_is_too_large_is_not_read(file):
@@ -486,7 +486,7 @@ def test_a_file_that_is_too_large_is_not_read(file):
 
 
 def test_signed_files_load(content, file):
-    """What the tests below refuse is refused for its content, not for its checksum."""
+    """What the tests below reject is rejected for its content, not for its checksum."""
     for data in (
         signed(*parts(content)),
         with_record(content, lambda record: None),
@@ -500,16 +500,16 @@ def test_other_formats_are_told_apart(content, file):
     header, data = parts(content)
     envelope = json.loads(header["__metadata__"]["fdgnn"])
     newer = sealed(header, json.dumps({"format": 6, "fdgnn": "9.0", "more": []}), data)
-    message = refused(newer, file, ModelVersionError)
+    message = rejected(newer, file, ModelVersionError)
     assert "written in format 6 by fdgnn '9.0'; this version reads format 5" in message
     assert "install a newer fdgnn" in message
     older = sealed(header, json.dumps({"format": 3, "fdgnn": "0.9", "more": []}), data)
-    message = refused(older, file, ModelVersionError)
+    message = rejected(older, file, ModelVersionError)
     assert "written in format 3" in message
     assert "fit the model and save it again" in message
     for wrong in (0, -1, 10**30, 10**400, 2.0, "2", None, True):
         text = json.dumps(envelope | {"format": wrong})
-        assert "header cannot be read" in refused(sealed(header, text, data), file)
+        assert "header cannot be read" in rejected(sealed(header, text, data), file)
 
 
 def entry(dtype="F64", shape=(2,), data_offsets=(0, 16)):
@@ -553,7 +553,7 @@ def entry(dtype="F64", shape=(2,), data_offsets=(0, 16)):
 def test_tables_that_do_not_fit_the_data(content, file, table, n_bytes):
     metadata = parts(content)[0]["__metadata__"]
     data = signed({"__metadata__": metadata, **table}, bytes(n_bytes))
-    message = refused_quickly(data, file, 3_000_000)
+    message = rejected_quickly(data, file, 3_000_000)
     reasons = ("has dtype", "shape that no", "truncated or al", "its header cannot be read")
     assert any(reason in message for reason in reasons)
 
@@ -561,7 +561,7 @@ def test_tables_that_do_not_fit_the_data(content, file, table, n_bytes):
 @pytest.mark.parametrize("shape", [(0, 3), (0,), ()], ids=str)
 @pytest.mark.parametrize("name", ["0.coef", "1.intercept", "0.projection", "0.encoder.in_values"])
 def test_arrays_without_entries_or_axes(content, file, name, shape):
-    refused(with_arrays(content, **{name: np.zeros(shape)}), file)
+    rejected(with_arrays(content, **{name: np.zeros(shape)}), file)
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (0,), (), (1, 10, 1)], ids=str)
@@ -569,7 +569,7 @@ def test_arrays_without_entries_or_axes(content, file, name, shape):
 def test_one_layer_has_no_second_one(file, name, shape):
     save_model(GraphReservoir(**SMALL | {"n_layers": 1}).fit(GRAPHS), file)
     array = np.zeros(shape, dtype=np.float64 if name == "in_values" else np.int32)
-    refused(with_arrays(file.read_bytes(), **{f"encoder.{name}": array}), file)
+    rejected(with_arrays(file.read_bytes(), **{f"encoder.{name}": array}), file)
 
 
 METADATA = [
@@ -586,13 +586,13 @@ METADATA = [
 
 @pytest.mark.parametrize("metadata", METADATA, ids=lambda m: str(m)[:40])
 def test_metadata_of_others(file, metadata):
-    refused_quickly(with_header(json.dumps({"__metadata__": metadata})), file, 100_000_000)
+    rejected_quickly(with_header(json.dumps({"__metadata__": metadata})), file, 100_000_000)
 
 
-def test_metadata_beside_ours_is_refused(content, file):
+def test_metadata_beside_ours_is_rejected(content, file):
     header, data = parts(content)
     header["__metadata__"]["more"] = "x"
-    assert "not one text called 'fdgnn'" in refused(signed(header, data), file)
+    assert "not one text called 'fdgnn'" in rejected(signed(header, data), file)
 
 
 BIG = 10**30
@@ -717,7 +717,7 @@ HOSTILE = [
 @pytest.mark.parametrize("changes", HOSTILE, ids=lambda c: json.dumps(c)[:70])
 def test_descriptions_that_contradict_themselves(content, file, changes):
     data = with_record(content, lambda record: merged(record, json.loads(json.dumps(changes))))
-    refused_quickly(data, file, 20 * len(data))
+    rejected_quickly(data, file, 20 * len(data))
 
 
 def test_a_bare_encoder_of_an_enemy(file):
@@ -731,10 +731,10 @@ def test_a_bare_encoder_of_an_enemy(file):
         {"model": "FDGNNClassifier"},
     ):
         changed = with_record(content, lambda record, change=change: merged(record, change))
-        refused_quickly(changed, file, 20 * len(content))
+        rejected_quickly(changed, file, 20 * len(content))
     file.write_bytes(with_record(content, lambda record: merged(record, {"seed": None})))
     assert not hasattr(load_model(file), "seed_")
-    refused(with_arrays(content, **{"0.coef": np.zeros((1, 1))}), file)
+    rejected(with_arrays(content, **{"0.coef": np.zeros((1, 1))}), file)
 
 
 @pytest.mark.parametrize("n_inputs", [-1, 0, 2**31, 10**30])
@@ -743,13 +743,13 @@ def test_features_that_no_graph_can_have(file, n_inputs):
     save_model(GraphReservoir(**SMALL).fit(graphs), file)
     change = {"graph_kind": {"n_inputs": n_inputs}}
     data = with_record(file.read_bytes(), lambda record: merged(record, change))
-    assert "n_inputs" in refused(data, file)
+    assert "n_inputs" in rejected(data, file)
 
 
 def test_an_encoder_without_arrays_takes_none(file):
     save_model(Counts().fit(GRAPHS), file)
     changed = with_arrays(file.read_bytes(), **{"encoder.more": np.zeros(1)})
-    assert "'more', which its encoder does not have" in refused(changed, file)
+    assert "'more', which its encoder does not have" in rejected(changed, file)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"a": NaN}', "[" * 100_000, '{"a": 1, "a": 1}'])
@@ -757,7 +757,7 @@ def test_descriptions_that_are_none(content, file, text):
     header, data = parts(content)
     envelope = {"format": 5, "fdgnn": "1", "sha256": "0" * 64, "model": "MODEL"}
     data = sealed(header, json.dumps(envelope).replace('"MODEL"', text), data)
-    refused(data, file)
+    rejected(data, file)
     with pytest.raises(ModelFileError):
         model_info(file)
 
@@ -772,13 +772,13 @@ def test_descriptions_that_are_none(content, file, text):
 def test_numbers_that_are_not_finite(content, file, name, value):
     changed = array_of(content, name)
     changed.flat[-1] = value
-    assert "not finite" in refused(with_arrays(content, **{name: changed}), file)
+    assert "not finite" in rejected(with_arrays(content, **{name: changed}), file)
 
 
 def test_numbers_of_any_encoder_are_finite(file):
     save_model(Sizes().fit(GRAPHS), file)
     changed = with_arrays(file.read_bytes(), **{"encoder.shift": np.array([0, np.nan])})
-    assert "not finite" in refused(changed, file)
+    assert "not finite" in rejected(changed, file)
 
 
 ALL = [
@@ -798,7 +798,7 @@ def test_arrays_that_lack_or_have_another_shape_or_type(content, file, name):
     wrong += [np.concatenate([array, array]), np.repeat(array, 2, axis=-1), array.T.copy()]
     for changed in wrong:
         if changed is None or changed.shape != array.shape or changed.dtype != array.dtype:
-            refused(with_arrays(content, **{name: changed}), file)
+            rejected(with_arrays(content, **{name: changed}), file)
 
 
 @pytest.mark.parametrize(
@@ -808,7 +808,7 @@ def test_arrays_that_lack_or_have_another_shape_or_type(content, file, name):
 )  # fmt: skip
 def test_arrays_that_are_too_many(content, file, name):
     for array in (np.zeros((1, 1)), np.zeros((0, 3))):
-        refused(with_arrays(content, **{name: array}), file)
+        rejected(with_arrays(content, **{name: array}), file)
 
 
 @pytest.mark.parametrize("value", [-1, 10, 2**31 - 1, -(2**31)])
@@ -819,12 +819,12 @@ def test_sources_that_do_not_exist(content, file, name, value):
     """Kernels trust these places: they would read and write memory that is not theirs."""
     changed = array_of(content, name).copy()
     changed[..., 3, 1] = value
-    assert "has sources that do not ascend" in refused(
+    assert "has sources that do not ascend" in rejected(
         with_arrays(content, **{name: changed}), file
     )
     for pair in ((0, 0), (1, 0)):
         changed[..., 3, :] = pair
-        message = refused(with_arrays(content, **{name: changed}), file)
+        message = rejected(with_arrays(content, **{name: changed}), file)
         assert "has sources that do not ascend" in message
 
 
@@ -846,7 +846,7 @@ def test_many_estimators_take_time_in_proportion(file):
     assert len(load_model(file).estimators_) == n
     assert time.process_time() - start < 60  # linear in the number: this is no hang
     record["parameters"]["n_estimators"] = n + 1
-    refused(container.to_bytes(json.dumps(record).encode(), arrays), file)
+    rejected(container.to_bytes(json.dumps(record).encode(), arrays), file)
 
 
 def test_memory_is_in_proportion_to_the_file(file):
@@ -863,7 +863,7 @@ def test_memory_is_in_proportion_to_the_file(file):
 
 
 @given(st.data())
-def test_any_setting_replaced_by_anything_is_refused_or_a_model(content, tmp_path_factory, data):
+def test_any_setting_replaced_by_anything_is_rejected_or_a_model(content, tmp_path_factory, data):
     path = tmp_path_factory.getbasetemp() / "replaced.fdgnn"
 
     def change(record):
@@ -879,7 +879,7 @@ def test_any_setting_replaced_by_anything_is_refused_or_a_model(content, tmp_pat
 
 
 @given(st.data())
-def test_any_header_is_refused_or_a_model(content, tmp_path_factory, data):
+def test_any_header_is_rejected_or_a_model(content, tmp_path_factory, data):
     """Each part of the header replaced by anything, with the right checksum."""
     path = tmp_path_factory.getbasetemp() / "header.fdgnn"
     header, tail = parts(content)
@@ -897,7 +897,7 @@ def test_any_header_is_refused_or_a_model(content, tmp_path_factory, data):
 
 
 @given(st.data())
-def test_any_array_replaced_by_any_is_refused_or_a_model(content, tmp_path_factory, data):
+def test_any_array_replaced_by_any_is_rejected_or_a_model(content, tmp_path_factory, data):
     path = tmp_path_factory.getbasetemp() / "array.fdgnn"
     name = data.draw(st.sampled_from(ALL))
     array = array_of(content, name).copy()

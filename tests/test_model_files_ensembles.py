@@ -43,8 +43,8 @@ from model_file_tools import (
     memory_below,
     merged,
     records_in,
-    refused,
-    refused_quickly,
+    rejected,
+    rejected_quickly,
     with_arrays,
     with_record,
 )
@@ -560,7 +560,7 @@ HOSTILE = [
 @pytest.mark.parametrize("changes", HOSTILE, ids=lambda c: json.dumps(c)[:70])
 def test_descriptions_that_contradict_themselves(content, file, changes):
     data = with_record(content, lambda record: merged(record, json.loads(json.dumps(changes))))
-    refused_quickly(data, file, 20 * len(data))
+    rejected_quickly(data, file, 20 * len(data))
 
 
 BLOCKS = [
@@ -585,7 +585,7 @@ def test_blocks_that_contradict_the_arrays(content, file, change, both):
         if both:
             change(record["objects"]["candidates"][2][1]["facts"]["encoders"])
 
-    refused_quickly(with_record(content, changed), file, 20 * len(content))
+    rejected_quickly(with_record(content, changed), file, 20 * len(content))
 
 
 def test_unions_in_unions_without_end(content, file):
@@ -595,7 +595,7 @@ def test_unions_in_unions_without_end(content, file):
             encoder = {"kind": "union", "parameters": {}, "facts": {"encoders": [["a", encoder]]}}
         record["estimators"][2]["encoder"] = encoder
 
-    assert "joined themselves" in refused_quickly(with_record(content, nested), file, 10_000_000)
+    assert "joined themselves" in rejected_quickly(with_record(content, nested), file, 10_000_000)
 
 
 def names(content):
@@ -619,7 +619,7 @@ def test_arrays_that_lack_or_have_another_shape_or_type(content, featured, file)
                 free = name in ("encoder.columns", "encoder.weight_edges")
                 if free and changed is not None and changed.ndim == 1 and len(changed) < len(array):
                     continue  # no readout says how many a bare encoder has
-                refused(with_arrays(data, **{name: changed}), file)
+                rejected(with_arrays(data, **{name: changed}), file)
 
 
 def test_arrays_that_are_too_many(content, featured, file):
@@ -628,9 +628,9 @@ def test_arrays_that_are_too_many(content, featured, file):
                  "2.encoder.1.projection", "0.encoder.columns", "0.encoder.weight_edges",
                  "1.projection", "3.examples.data", "4.coef", "2.encoder..scale"):  # fmt: skip
         for array in (np.zeros((1, 1)), np.zeros(0), np.zeros((0, 3))):
-            refused(with_arrays(content, **{name: array}), file)
+            rejected(with_arrays(content, **{name: array}), file)
     for name in ("encoder.more", "encoder.0.scale", "0.coef"):
-        refused(with_arrays(featured, **{name: np.zeros(1)}), file)
+        rejected(with_arrays(featured, **{name: np.zeros(1)}), file)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -640,7 +640,7 @@ def test_numbers_that_are_not_finite(content, featured, file, value):
             changed = array_of(data, name).copy()
             if changed.dtype == np.float64:
                 changed.flat[-1] = value
-                assert "not finite" in refused(with_arrays(data, **{name: changed}), file)
+                assert "not finite" in rejected(with_arrays(data, **{name: changed}), file)
 
 
 def replaced(content, name, *changes):
@@ -657,7 +657,7 @@ def test_columns_that_do_not_exist(content, file):
         [(0, -1)], [(-1, P)], [(-1, BIG)], [(0, -(2**31))], [(1, columns[0])], [(0, columns[1])],
         [(0, columns[-1]), (-1, columns[0])],
     ]:  # fmt: skip
-        message = refused(replaced(content, name, *changes), file)
+        message = rejected(replaced(content, name, *changes), file)
         assert "columns of its readout do not ascend, or do not exist" in message
 
 
@@ -670,15 +670,15 @@ def test_training_graphs_that_do_not_exist(content, file, number):
         [(0, 1)], [(0, -1)], [(-1, nnz + 1)], [(-1, nnz - 1)], [(-1, BIG)], [(1, -1)], [(1, BIG)],
         [(1, nnz), (2, 0)], [(1, -(2**31))], [(3, int(indptr[2]) - 1)],
     ):  # fmt: skip
-        refused(replaced(content, f"{number}.examples.indptr", *changes), file)
+        rejected(replaced(content, f"{number}.examples.indptr", *changes), file)
     indices = f"{number}.examples.indices"
     values, codes = (array_of(content, f"{indices}.{name}") for name in ("values", "codes"))
     for changes in ([(0, np.iinfo(codes.dtype).max)], [(1, codes[0])]):
-        refused(replaced(content, f"{indices}.codes", *changes), file)
+        rejected(replaced(content, f"{indices}.codes", *changes), file)
     for changes in ([(0, -1)], [(-1, 2**20)], [(-1, BIG)], [(0, -(2**31))], [(0, values[-1])]):
-        refused(replaced(content, f"{indices}.values", *changes), file)
+        rejected(replaced(content, f"{indices}.values", *changes), file)
     for name, value in ((f"{number}.sharpness", 0.0), (f"{number}.sharpness", -1.0)):
-        refused(replaced(content, name, (0, value)), file)
+        rejected(replaced(content, name, (0, value)), file)
     # as numbers of 32 bits, which need no codes
     long = values[codes]
     none = {f"{indices}.values": None, f"{indices}.codes": None}
@@ -686,27 +686,27 @@ def test_training_graphs_that_do_not_exist(content, file, number):
     file.write_bytes(without)
     assert load_model(file).outputs(NEW).shape == (9, 3)
     for value in (-1, 2**20, BIG, -(2**31)):
-        refused(replaced(without, indices, (5, value)), file)
-    refused(with_arrays(content, **{indices: long}), file)
+        rejected(replaced(without, indices, (5, value)), file)
+    rejected(with_arrays(content, **{indices: long}), file)
 
 
 def test_scales_and_columns_out_of_range(content, file):
     for value in (0.0, -1.0):
-        refused(replaced(content, "2.encoder.0.scale", (0, value)), file)
+        rejected(replaced(content, "2.encoder.0.scale", (0, value)), file)
     columns = array_of(content, "2.encoder.1.encoder.columns")
     for changes in ([(0, 2**64 - 1)], [(1, columns[0])], [(-1, 0)]):
-        message = refused(replaced(content, "2.encoder.1.encoder.columns", *changes), file)
+        message = rejected(replaced(content, "2.encoder.1.encoder.columns", *changes), file)
         assert "do not ascend" in message
     for i in (0, 3):
-        refused(replaced(content, "2.encoder.0.encoder.rec_sources", ((0, i, 0), 4)), file)
+        rejected(replaced(content, "2.encoder.0.encoder.rec_sources", ((0, i, 0), 4)), file)
 
 
 def test_bins_out_of_range(featured, file):
     for value in (-1, 5, BIG, -(2**31)):
-        refused(replaced(featured, "encoder.feature_counts", (0, value)), file)
-    refused(replaced(featured, "encoder.feature_edges", ((0, 0), 1e9)), file)
-    refused(replaced(featured, "encoder.weight_edges", (0, 1e9)), file)
-    refused(with_arrays(featured, **{"encoder.weight_edges": np.arange(8.0)}), file)
+        rejected(replaced(featured, "encoder.feature_counts", (0, value)), file)
+    rejected(replaced(featured, "encoder.feature_edges", ((0, 0), 1e9)), file)
+    rejected(replaced(featured, "encoder.weight_edges", (0, 1e9)), file)
+    rejected(with_arrays(featured, **{"encoder.weight_edges": np.arange(8.0)}), file)
     for change in (
         {"parameters": {"n_bins": 6}}, {"parameters": {"n_bins": BIG}},
         {"parameters": {"n_features": 64}}, {"parameters": {"vertices": "labels"}},
@@ -714,11 +714,11 @@ def test_bins_out_of_range(featured, file):
         {"facts": {"vocabulary": [1, 2, 3]}},
     ):  # fmt: skip
         data = with_record(featured, lambda r, change=change: merged(r, {"encoder": change}))
-        refused_quickly(data, file, 20 * len(data))
+        rejected_quickly(data, file, 20 * len(data))
     for n_inputs in (1, 2, 4, BIG):
         change = {"graph_kind": {"n_inputs": n_inputs}}
         data = with_record(featured, lambda r, change=change: merged(r, change))
-        refused_quickly(data, file, 20 * len(data))
+        rejected_quickly(data, file, 20 * len(data))
 
 
 @pytest.mark.parametrize("readout", [LINEAR, RBF], ids=["linear", "rbf"])
@@ -755,7 +755,7 @@ def test_memory_is_in_proportion_to_the_file(file, readout):
 
 
 @given(st.data())
-def test_any_setting_replaced_by_anything_is_refused_or_a_model(content, tmp_path_factory, data):
+def test_any_setting_replaced_by_anything_is_rejected_or_a_model(content, tmp_path_factory, data):
     path = tmp_path_factory.getbasetemp() / "replaced.fdgnn"
 
     def change(record):
@@ -771,7 +771,7 @@ def test_any_setting_replaced_by_anything_is_refused_or_a_model(content, tmp_pat
 
 
 @given(st.data())
-def test_any_array_replaced_by_any_is_refused_or_a_model(content, tmp_path_factory, data):
+def test_any_array_replaced_by_any_is_rejected_or_a_model(content, tmp_path_factory, data):
     path = tmp_path_factory.getbasetemp() / "array.fdgnn"
     name = data.draw(st.sampled_from(names(content)))
     array = array_of(content, name).copy()

@@ -188,7 +188,7 @@ def test_search_inside_cross_validation(motifs):
     assert cross_val_score(FDGNNSearchCV(MODEL, **FEW), *motifs, cv=2).shape == (2,)
 
 
-def test_search_refuses_what_it_cannot_do(motifs):
+def test_search_rejects_what_it_cannot_do(motifs):
     graphs, y = motifs
     with pytest.raises(ValueError, match="more than once"):
         FDGNNSearchCV(MODEL, cv=RepeatedStratifiedKFold(n_splits=2, n_repeats=2)).fit(graphs, y)

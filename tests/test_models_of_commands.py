@@ -167,12 +167,12 @@ def test_rows_with_unknown_labels_are_rejected_if_asked_for(data, strange, name,
     assert run.returncode == 0, run.stderr
     summary = json.loads(run.stdout)
     assert (summary["predicted"], summary["unknown_labels"], summary["rejected"]) == (4, 0, 2)
-    refused = [
+    rejected = [
         row["error"] == "vertex label 77 was not seen during fit; a model of `fdgnn fit "
         "--handle-unknown ignore` takes such graphs"
         for row in predictions(tmp_path / "p.csv")
     ]
-    assert refused == [False, True, False, False, True, False]
+    assert rejected == [False, True, False, False, True, False]
 
 
 def test_no_chunk_has_a_warning_of_its_own(models, strange):
@@ -190,7 +190,7 @@ def test_no_chunk_has_a_warning_of_its_own(models, strange):
 @pytest.mark.parametrize(
     "words", [["--configurations", "2"], ["--initializations", "1"], ["--no-search"]]
 )
-def test_fit_refuses_options_of_the_papers_model(tmp_path, words):
+def test_fit_rejects_options_of_the_papers_model(tmp_path, words):
     name = words[0]
     run = fdgnn("fit", "absent.csv", "-o", tmp_path / "model.fdgnn", *words)
     assert_one_clear_line(run, f"{name} is for --model paper", "--model auto")

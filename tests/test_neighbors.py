@@ -20,7 +20,7 @@ from fdgnn import (
     save_model,
 )
 from fdgnn.datasets import make_motif_graphs
-from model_file_tools import again, refused, with_arrays, with_record
+from model_file_tools import again, rejected, with_arrays, with_record
 
 GRAPHS, Y = make_motif_graphs(80, random_state=0)
 SMILES = ["CCO", "CCCO", "CCCCO", "CCN", "CCCN", "CCCCN", "CC(C)O", "CC(C)N", "OCCO", "NCCN"]
@@ -128,7 +128,7 @@ def test_a_second_fit_without_a_kernel_keeps_no_training_graphs(file):
     assert loaded.outputs(GRAPHS).tobytes() == model.outputs(GRAPHS).tobytes()
 
 
-def test_training_graphs_of_an_enemy_are_refused(file):
+def test_training_graphs_of_an_enemy_are_rejected(file):
     save_model(GraphClassifier(WLCounts(), KernelRidge()).fit(SMILES, [0, 1] * 5), file)
     content = file.read_bytes()
     texts = np.frombuffer(b"CCO\0" * 9, dtype=np.uint8)
@@ -141,9 +141,9 @@ def test_training_graphs_of_an_enemy_are_refused(file):
     }
     for name, arrays in wrong.items():
         for array in arrays:
-            refused(with_arrays(content, **{name: np.ascontiguousarray(array)}), file)
+            rejected(with_arrays(content, **{name: np.ascontiguousarray(array)}), file)
     for change in ({"training_graphs": False}, {"training_graphs": None}):
-        refused(with_record(content, lambda record, c=change: record.update(c)), file)
+        rejected(with_record(content, lambda record, c=change: record.update(c)), file)
 
 
 # ---------------------------------------------------------------------- commands

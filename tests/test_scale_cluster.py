@@ -101,7 +101,7 @@ def test_one_line_and_an_exit_code(tmp_path):
     assert "no file has such a name" in run.stderr
 
 
-def test_a_model_that_is_not_trained_out_of_core_is_refused_before_anything_is_read(tmp_path):
+def test_a_model_that_is_not_trained_out_of_core_is_rejected_before_anything_is_read(tmp_path):
     (tmp_path / "a.csv").write_text("smiles,y\nC,1\n")
     run = fdgnn("fit", tmp_path / "*.csv", "--target", "y", "-o", tmp_path / "m.fdgnn",
                 "--model", "union")  # fmt: skip

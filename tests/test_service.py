@@ -341,7 +341,7 @@ def test_molecules_with_features(tmp_path):
         predict("CCO", dose=[1], other=[1])
 
 
-def test_what_serve_refuses(tmp_path):
+def test_what_serve_rejects(tmp_path):
     def run(*words):
         return subprocess.run(
             [sys.executable, "-m", "fdgnn", "serve", *words], capture_output=True, text=True,

@@ -30,7 +30,7 @@ from fdgnn.targets import (
     targets_like,
     winning_class,
 )
-from model_file_tools import refused, with_record
+from model_file_tools import rejected, with_record
 from models import NAMES, classifier, regressor
 
 pytestmark = pytest.mark.filterwarnings("ignore::fdgnn.exceptions.ConvergenceWarning")
@@ -385,11 +385,11 @@ def without(*names):
         lambda record: record["estimators"][0].update(alpha=[1.0]),
     ],
 )
-def test_files_whose_targets_contradict_themselves_are_refused(change, tmp_path):
+def test_files_whose_targets_contradict_themselves_are_rejected(change, tmp_path):
     path = tmp_path / "model.fdgnn"
     model = FDGNNClassifier(probability=True, **SMALL)
     save_model(model.fit(GRAPHS, {"a": PARTLY[:, 0], "b": PARTLY[:, 1]}), path)
-    refused(with_record(path.read_bytes(), change), path)
+    rejected(with_record(path.read_bytes(), change), path)
 
 
 # ---------------------------------------------------------------------- searched

@@ -100,7 +100,7 @@ def describe_encoder(encoder: Encoder, *, fitted: bool = True) -> EncoderRecord:
     for each in [own for _, own in named] if fitted else [encoder]:
         state = each.random_state
         if state is not None and not isinstance(state, Integral):
-            refuse(
+            reject(
                 f"the random_state of its {type(each).__name__} is a {type(state).__name__}, which "
                 "a file cannot hold; give an integer"
             )
@@ -110,7 +110,7 @@ def describe_encoder(encoder: Encoder, *, fitted: bool = True) -> EncoderRecord:
         inner = [(name, as_plain(describe_encoder(own, fitted=False))) for name, own in named]
         facts = dict.fromkeys(encoder.encoder_parameters, inner)
     if _ENCODERS.get(getattr(encoder, "kind", "")) is not type(encoder):
-        refuse(
+        reject(
             f"the encoder {type(encoder).__name__} is not registered, so that a file cannot name "
             "it; give it a `kind` and decorate it with fdgnn.register_encoder"
         )
@@ -163,9 +163,9 @@ def build_encoder(record: EncoderRecord) -> Encoder:
     for name in kind.encoder_parameters:
         inner = getattr(_facts_of(record, kind), name)
         if any(_class_of(each).encoder_parameters for _, each in inner):
-            refuse("it joins encoders that are joined themselves, which a file cannot have")
+            reject("it joins encoders that are joined themselves, which a file cannot have")
         if name in parameters:
-            refuse(f"a {kind.__name__} has no parameter {name!r} in a file")
+            reject(f"a {kind.__name__} has no parameter {name!r} in a file")
         parameters[name] = [(key, build_encoder(each)) for key, each in inner]
     encoder: Encoder = with_parameters(kind, parameters, kind.check_parameters)
     return encoder
@@ -184,15 +184,15 @@ def restore_encoder(
 def with_parameters(kind: Any, parameters: Mapping[str, Any], check: Callable[[Any], None]) -> Any:
     """Make an instance, and check it; parameters that a file does not have get their default."""
     if unknown := parameters.keys() - _names(kind):
-        refuse(f"a {kind.__name__} has no parameter {min(unknown)[:40]!r} in a file")
+        reject(f"a {kind.__name__} has no parameter {min(unknown)[:40]!r} in a file")
     state = parameters.get("random_state")
     if not (state is None or (type(state) is int and state >= 0)):
-        refuse("its random_state is not a nonnegative integer")
+        reject("its random_state is not a nonnegative integer")
     try:
         made = kind(**parameters)
         check(made)
     except (TypeError, ValueError) as error:
-        refuse(f"a parameter is wrong: {error}")
+        reject(f"a parameter is wrong: {error}")
     return made
 
 
@@ -204,7 +204,7 @@ def _names(kind: Any) -> frozenset[str]:
 
 def _class_of(record: EncoderRecord) -> type[Encoder]:
     if record.kind not in _ENCODERS:
-        refuse(f"its encoder {record.kind[:40]!r} is not known; register it first")
+        reject(f"its encoder {record.kind[:40]!r} is not known; register it first")
     return _ENCODERS[record.kind]
 
 
@@ -213,7 +213,7 @@ def _facts_of(record: EncoderRecord, kind: type[Encoder]) -> Any:
     try:
         return msgspec.convert(record.facts, kind.Facts)
     except ValueError as error:
-        refuse(f"the facts of its encoder cannot be read ({error})")
+        reject(f"the facts of its encoder cannot be read ({error})")
 
 
 # ---------------------------------------------------------------------- arrays
@@ -225,7 +225,7 @@ def take(arrays: dict[str, Array], name: str, ndim: int, dtype: Any = np.float64
     if array is None or array.dtype != dtype or array.ndim != ndim:
         found = "has none" if array is None else f"has {array.dtype} {array.shape}"
         kind = np.dtype(dtype).name
-        refuse(f"a {kind} array with {ndim} axes is needed as {name[:40]}, and it {found}")
+        reject(f"a {kind} array with {ndim} axes is needed as {name[:40]}, and it {found}")
     return array
 
 
@@ -236,18 +236,18 @@ def take_expansion(
     if "projection" not in arrays:
         n_features = encoder.n_features_out or 1
         if encoder.expanded_size(n_features, n_projections):
-            refuse("it has no projection, though its features are expanded")
+            reject("it has no projection, though its features are expanded")
         return None
     projection: Floats = take(arrays, "projection", 2)
     P, n_features = projection.shape
     fits = P > 0 and encoder.n_features_out in (None, n_features)
     if not fits or encoder.expanded_size(n_features, n_projections) != P:
-        refuse(f"its projection has the shape {projection.shape}, which does not fit")
+        reject(f"its projection has the shape {projection.shape}, which does not fit")
     expansion = RandomExpansion(P)
     expansion.projection_ = projection
     return expansion
 
 
-def refuse(message: str) -> NoReturn:
+def reject(message: str) -> NoReturn:
     """Raise ModelFileError."""
     raise ModelFileError(message)

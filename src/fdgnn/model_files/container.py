@@ -21,7 +21,7 @@ from safetensors.numpy import save
 
 from fdgnn._version import __version__
 from fdgnn.arrays import Array
-from fdgnn.encoders.registry import refuse
+from fdgnn.encoders.registry import reject
 from fdgnn.exceptions import ModelVersionError
 from fdgnn.limits import MAX_MODEL_BYTES, MAX_MODEL_HEADER_BYTES
 from fdgnn.records import Record, decode, encode
@@ -81,7 +81,7 @@ def to_bytes(description: bytes, arrays: Mapping[str, Array]) -> bytes:
     data: bytes = save(tensors, {_KEY: encode(envelope).decode()})
     end = _end_of_header(data)
     if MAX_MODEL_HEADER_BYTES.is_below(end - 8) or MAX_MODEL_BYTES.is_below(len(data)):
-        refuse(
+        reject(
             f"the model is too large for a file: {end - 8} bytes of names and settings, "
             f"{MAX_MODEL_HEADER_BYTES.in_words}; {len(data)} bytes in all, "
             f"{MAX_MODEL_BYTES.in_words}"
@@ -104,14 +104,14 @@ def read(path: Path) -> Content:
         The file does not exist or cannot be read.
     """
     if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for ever
-        refuse("not a file")
+        reject("not a file")
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if MAX_MODEL_BYTES.is_below(size):
-            refuse(f"it has {size} bytes; {MAX_MODEL_BYTES.in_words}")
+            reject(f"it has {size} bytes; {MAX_MODEL_BYTES.in_words}")
         end = _end_of_header(file.read(8))
         if not 10 <= end <= size or MAX_MODEL_HEADER_BYTES.is_below(end - 8):
-            refuse(f"not a model file, or truncated: {size} bytes without the header of a model")
+            reject(f"not a model file, or truncated: {size} bytes without the header of a model")
         file.seek(0)
         return from_bytes(file.read(size))
 
@@ -124,7 +124,7 @@ def from_bytes(data: bytes) -> Content:
     digest = sha256(data[:end].replace(envelope.sha256.encode(), _NO_CHECKSUM.encode(), 1))
     digest.update(memoryview(data)[end:])
     if digest.hexdigest() != envelope.sha256:
-        refuse("damaged or altered: its checksum does not fit; copy or save it again")
+        reject("damaged or altered: its checksum does not fit; copy or save it again")
     return Content(bytes(envelope.model), _arrays(data), envelope.fdgnn, envelope.format)
 
 
@@ -141,7 +141,7 @@ def _envelope(header: bytes) -> Envelope:
         if found.format == FORMAT:
             return decode(metadata[_KEY], Envelope)
     except ValueError as error:
-        refuse(f"not a model of fdgnn, or altered: its header cannot be read ({error})")
+        reject(f"not a model of fdgnn, or altered: its header cannot be read ({error})")
     remedy = "install a newer fdgnn" if found.format > FORMAT else "fit the model and save it again"
     raise ModelVersionError(
         f"written in format {found.format} by fdgnn {found.fdgnn[:20]!r}; this version reads "
@@ -153,14 +153,14 @@ def _arrays(data: bytes) -> dict[str, Array]:
     try:
         found: Any = safetensors.deserialize(data)  # type: ignore[no-untyped-call]
     except safetensors.SafetensorError as error:
-        refuse(f"truncated or altered ({error})")
+        reject(f"truncated or altered ({error})")
     arrays: dict[str, Array] = {}
     for name, entry in found:
         if entry["dtype"] not in _DTYPES:
-            refuse(f"{name[:40]!r} has dtype {entry['dtype']}; models have {', '.join(_DTYPES)}")
+            reject(f"{name[:40]!r} has dtype {entry['dtype']}; models have {', '.join(_DTYPES)}")
         array = np.frombuffer(entry["data"], _DTYPES[entry["dtype"]])
         try:
             arrays[name] = array.reshape(entry["shape"])
         except (ValueError, OverflowError):  # 100 axes, or 2**63 times 0 entries
-            refuse(f"{name[:40]!r} has a shape that no array can have")
+            reject(f"{name[:40]!r} has a shape that no array can have")
     return arrays

@@ -20,7 +20,7 @@ from fdgnn.encoders.registry import (
     describe_encoder,
     difference,
     plain_parameters,
-    refuse,
+    reject,
     restore_encoder,
     take_expansion,
     with_parameters,
@@ -181,7 +181,7 @@ def _described(value: Any) -> Any:
     if isinstance(value, Mapping):
         for label in value:
             if not isinstance(label, Label | np.generic):
-                refuse(
+                reject(
                     f"class_weight has the key {label!r}, which a file cannot have; use y's labels"
                 )
         value = list(value.items())
@@ -198,19 +198,19 @@ def parse(description: bytes) -> ModelRecord:
     try:
         return decode(description, ModelRecord)
     except ValueError as error:
-        refuse(f"its description of the model cannot be read ({error})")
+        reject(f"its description of the model cannot be read ({error})")
 
 
 def build_model(record: ModelRecord) -> Any:
     """Build the unfitted model that a record describes."""
     if record.model not in MODELS:
-        refuse(f"it has a model of unknown kind {str(record.model)[:40]!r}")
+        reject(f"it has a model of unknown kind {str(record.model)[:40]!r}")
     kind, parameters = MODELS[record.model], dict[str, Any](record.parameters)
     if parameters.get("class_weight") not in (None, "balanced"):
-        refuse("its class_weight is neither 'balanced' nor a list of weights")
+        reject("its class_weight is neither 'balanced' nor a list of weights")
     objects = {name: _built(value) for name, value in record.objects.items()}
     if wrong := objects.keys() - set(_OBJECTS) | objects.keys() & parameters.keys():
-        refuse(f"it has the parameter {min(wrong)[:40]!r} twice, or as an object")
+        reject(f"it has the parameter {min(wrong)[:40]!r} twice, or as an object")
     if "class_weight" in objects:
         objects["class_weight"] = _weights(objects["class_weight"])
     return with_parameters(kind, parameters | objects, kind._check_parameters)
@@ -232,9 +232,9 @@ def _weights(rows: Any) -> Mapping[Label, float]:
         found = dict(rows)
         fits = all(isinstance(own, Label) and 0 < w < math.inf for own, w in found.items())
     except (TypeError, ValueError):
-        refuse("its class_weight is not a list of labels and weights")
+        reject("its class_weight is not a list of labels and weights")
     if len(found) < len(rows) or not fits:
-        refuse("its class_weight has a class twice, or a weight that is not above zero")
+        reject("its class_weight has a class twice, or a weight that is not above zero")
     return found
 
 
@@ -255,7 +255,7 @@ def set_seed(record: ModelRecord, estimator: Any) -> None:
     if state is None and "random_state" in parameters:
         estimator.random_state = seed
     elif state is not None and record.seed != SeedRecord(entropy=words_of(state), spawn_key=[]):
-        refuse("its seed is not that of its random_state")
+        reject("its seed is not that of its random_state")
 
 
 # The base models of few graphs, of more than kernels are computed for, and of very many.
@@ -278,7 +278,7 @@ def restored_estimators(
 ) -> tuple[FittedModel, ...]:
     """Read the arrays of all fitted models, by number, and check that everything fits together."""
     if not 0 < len(record.estimators) <= len(groups):
-        refuse(f"it has no arrays for {len(record.estimators)} estimators")
+        reject(f"it has no arrays for {len(record.estimators)} estimators")
     pairs = zip(record.estimators, _base_models(record, model), strict=True)
     return tuple(
         _restored(record, each, base, model, groups.pop(str(i), {}))
@@ -297,7 +297,7 @@ def _base_models(record: ModelRecord, model: Any) -> list[BaseModel]:
         try:
             bases = model._base_models(record.graph_kind, n_graphs, np.random.SeedSequence(0))
         except ValueError as error:
-            refuse(f"a parameter is wrong: {error}")
+            reject(f"a parameter is wrong: {error}")
         for base in bases:
             end = len(found) + len(base.seeds)
             own = record.estimators[len(found) : end]
@@ -309,7 +309,7 @@ def _base_models(record: ModelRecord, model: Any) -> list[BaseModel]:
         if len(found) == len(record.estimators):
             return found
     what = differences[0] if differences else f"number, {len(record.estimators)},"
-    refuse(f"its estimators have another {what} than its parameters ask for")
+    reject(f"its estimators have another {what} than its parameters ask for")
 
 
 def _difference(described: EstimatorRecord, base: BaseModel) -> str | None:
@@ -338,17 +338,17 @@ def _restored(
     # The block of descriptors, if the model has some.
     scale, names = described.descriptor_scale, {column.name for column in record.descriptors}
     if (scale is None) != (not names) or len(names) < len(record.descriptors):
-        refuse("its estimators and its descriptors do not fit together")
+        reject("its estimators and its descriptors do not fit together")
     descriptors = None if scale is None else DescriptorBlock(tuple(record.descriptors), scale)
     seen = encoder.n_features_out if expansion is None else len(expansion.projection_)
     beside = 0 if descriptors is None else descriptors.n_features
     if seen is not None and described.n_features != seen + beside:
-        refuse(f"an estimator has {described.n_features} features, expected {seen + beside}")
+        reject(f"an estimator has {described.n_features} features, expected {seen + beside}")
     n_outputs = model.targets_[-1].columns.stop
     readout = restored_readout(described.readout, own, described.n_features, n_outputs)
     if own:
-        refuse(f"it has an array {min(own)[:40]!r}, which no estimator has")
+        reject(f"it has an array {min(own)[:40]!r}, which no estimator has")
     alpha = tuple(described.alpha) if isinstance(described.alpha, list) else described.alpha
     if isinstance(alpha, tuple) and len(alpha) != len(model.targets_):
-        refuse(f"an estimator has {len(alpha)} alphas for {len(model.targets_)} targets")
+        reject(f"an estimator has {len(alpha)} alphas for {len(model.targets_)} targets")
     return FittedModel(encoder, expansion, readout, alpha, described.name, descriptors)

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from fdgnn.applicability import ApplicabilityDomain, Leverage, SeenFeatures
 from fdgnn.arrays import Array, Floats
-from fdgnn.encoders.registry import refuse, take
+from fdgnn.encoders.registry import reject, take
 from fdgnn.exceptions import ModelFileError
 from fdgnn.fitting import FittedModel, Readout
 from fdgnn.limits import MAX_MODEL_HEADER_BYTES
@@ -120,7 +120,7 @@ def _kernel_readout(arrays: dict[str, Array], P: int, intercept: Floats) -> Kern
         X = sp.csr_array((data, indices, indptr), shape=(len(dual), P))
         X.check_format(full_check=True)
     except ValueError as error:
-        refuse(f"the features of its training graphs do not fit together ({error})")
+        reject(f"the features of its training graphs do not fit together ({error})")
     _check(bool(X.has_canonical_format))
     groups = sharpness, tuple(starts.tolist()), tuple(shares.tolist())
     return KernelReadout(X, dual, intercept, *groups)
@@ -132,12 +132,12 @@ def _kernel_readout(arrays: dict[str, Array], P: int, intercept: Floats) -> Kern
 def _check_ascending(places: Array, n: int) -> None:
     inside = bool((places >= 0).all() and (places < n).all())
     if not inside or not (places[1:] > places[:-1]).all():
-        refuse("the columns of its readout do not ascend, or do not exist")
+        reject("the columns of its readout do not ascend, or do not exist")
 
 
 def _check(fits: bool) -> None:
     if not fits:
-        refuse("the sizes of features, projection and readout do not fit together")
+        reject("the sizes of features, projection and readout do not fit together")
 
 
 def _size(arrays: dict[str, Array]) -> int:
@@ -216,7 +216,7 @@ def restore_targets(
     """
     names = {record.name for record in records}
     if not records or len(names) < len(records) or (flat and len(records) > 1):
-        refuse("it has no targets, two with the same name, or several in a flat y")
+        reject("it has no targets, two with the same name, or several in a flat y")
     found: list[FittedTarget] = []
     for t, record in enumerate(records):
         start = found[-1].columns.stop if found else 0
@@ -243,7 +243,7 @@ def _restored(
     fits &= record.transform == model.target_transform
     fits &= cut is None or (n_groups == 2 and math.isfinite(cut))
     if not fits:
-        refuse(
+        reject(
             f"its classes, probabilities and threshold are not those of a {type(model).__name__}"
         )
     scores = None
@@ -261,11 +261,11 @@ def _restored_scores(
 ) -> ConformalScores:
     values = take(arrays, number, 1)
     if len(lengths) != n_groups or sum(lengths) != len(values) or not all(lengths):
-        refuse("the number of its conformal scores is wrong")
+        reject("the number of its conformal scores is wrong")
     groups = tuple(np.split(values, np.cumsum(lengths)[:-1]))
     ascend = all((group[1:] >= group[:-1]).all() for group in groups)
     if not ascend or (values < 0).any() or (classes is not None and (values > 1).any()):
-        refuse("its conformal scores do not ascend, or are out of range")
+        reject("its conformal scores do not ascend, or are out of range")
     return ConformalScores(groups)
 
 
@@ -282,7 +282,7 @@ def _restored_classes(record: ClassesRecord) -> Array:
         if not (fits and _can_be_classes(array) and np.array_equal(np.unique(array), array)):
             raise ValueError
     except (TypeError, ValueError, OverflowError):
-        refuse("its classes are not an ascending array of numbers or texts")
+        reject("its classes are not an ascending array of numbers or texts")
     return array
 
 
@@ -325,21 +325,21 @@ def restore_domain(
     if record is None:
         return None
     if record.estimator >= len(models):
-        refuse(f"its applicability domain is of estimator {record.estimator}, which does not exist")
+        reject(f"its applicability domain is of estimator {record.estimator}, which does not exist")
     encoder = models[record.estimator].encoder
     if record.measure == "wl":
         words = take(arrays, "seen", 1, np.uint64)
         if encoder.n_counted is None or len(words) != -(-encoder.n_counted // 64):
-            refuse("the features of its training graphs are not those of its encoder")
+            reject("the features of its training graphs are not those of its encoder")
         return ApplicabilityDomain.known(record.estimator, SeenFeatures(words), record.limit)
     mean, below = take(arrays, "mean", 1), take(arrays, "factor", 1)
     H = len(mean)
     if len(below) != H * (H + 1) // 2 or encoder.n_features_out not in (None, H):
-        refuse("its leverage does not fit the features of its encoder")
+        reject("its leverage does not fit the features of its encoder")
     factor = np.zeros((H, H), order="F")
     factor[np.tril_indices(H)] = below
     if record.n_graphs is None or not (factor.diagonal() > 0).all():
-        refuse("its leverage is not that of any graphs")
+        reject("its leverage is not that of any graphs")
     return ApplicabilityDomain.known(
         record.estimator, Leverage(record.n_graphs, mean, factor), record.limit
     )
@@ -408,15 +408,15 @@ def _texts(arrays: dict[str, Array], name: str, n: int) -> Array:
     try:
         return as_text(content[:-1].decode().split("\0"))
     except UnicodeDecodeError:
-        refuse(f"the {name} of its training graphs are not UTF-8")
+        reject(f"the {name} of its training graphs are not UTF-8")
 
 
 def _check_training(fits: bool) -> None:
     if not fits:
-        refuse("its training graphs do not fit its targets and readouts")
+        reject("its training graphs do not fit its targets and readouts")
 
 
 def _check_difficulty(targets: Sequence[FittedTarget], n_conditions: int) -> None:
     for target in targets:
         if target.difficulty is not None and len(target.difficulty) != n_conditions:
-            refuse("the difficulty of its targets does not fit its training graphs")
+            reject("the difficulty of its targets does not fit its training graphs")

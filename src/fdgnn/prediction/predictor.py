@@ -300,8 +300,8 @@ def valid_rows(model: Any, table: GraphTable) -> tuple[Ints, list[Reject]]:
     hint = "; a model of `fdgnn fit --handle-unknown ignore` takes such graphs"
     faults = model.valid_graphs(table.graphs).errors
     rows = {int(table.rows[g]): reason + hint for g, reason in faults.items()}
-    refused = [Reject(table.start + row, table.ids[row], why) for row, why in rows.items()]
-    rejects = sorted([*table.rejects, *refused], key=lambda reject: reject.row)
+    found = [Reject(table.start + row, table.ids[row], why) for row, why in rows.items()]
+    rejects = sorted([*table.rejects, *found], key=lambda reject: reject.row)
     return np.setdiff1d(np.arange(len(table.graphs)), list(faults)), rejects
 
 
