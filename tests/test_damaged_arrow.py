@@ -113,16 +113,12 @@ def test_a_column_that_is_there_twice_is_refused(tmp_path):
         read_graphs(path, target="y")
 
 
-def test_a_file_that_ends_the_process_inside_of_pyarrow_is_an_error(tmp_path):
-    """Its footer has a histogram of the wrong size, which throws where Python cannot catch it.
-
-    pyarrow 14 does not read histograms, and finds what else is wrong.
-    """
+def test_a_footer_that_pyarrow_cannot_read_is_an_error(tmp_path):
+    """Its histogram has the wrong size, which ends the process when its columns are described."""
     (case,) = CASES.glob("*")
     path = tmp_path / "g.parquet"
     path.write_bytes(case.read_bytes())
-    told = r"g\.parquet: it cannot be read \(.*(SIGABRT|Malformed levels)"
-    with pytest.raises(DatasetFormatError, match=told):
+    with pytest.raises(DatasetFormatError, match=r"g\.parquet: it cannot be read \("):
         read_graphs(path, target="y")
 
 

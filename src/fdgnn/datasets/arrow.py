@@ -24,7 +24,7 @@ from fdgnn.datasets.tables import Table
 from fdgnn.extras import require
 
 BATCH = 4096  # rows in memory at a time
-ENTRIES = 1 << 24  # entries of a Parquet column in memory at a time, about
+BATCH_BYTES = 1 << 26  # bytes of a Parquet file, unpacked, that are decoded at a time, about
 EMPTY_ROW = 64  # bytes that a row takes here, at least
 LEAST_MEMORY = 2**30  # bytes that reading any file may take
 BYTES_PER_SECOND = 50_000  # a second more for so many bytes, which may unpack to 10 MB
@@ -44,12 +44,11 @@ def read_arrow(path: Path, format: str) -> Table:
 
     def rows(wanted: Sequence[str]) -> Iterator[Row]:
         with readable(path, remedy, damage):
-            size = path.stat().st_size
-            Expansion(str(path), size).add(sum(child.n_entries.get(name, 0) for name in wanted))
-            expansion = Expansion(str(path), size)
+            expansion = Expansion(str(path), path.stat().st_size)
             for batch in child.batches(wanted):
                 batch.validate(full=True)
-                expansion.add(batch.nbytes + EMPTY_ROW * len(batch))
+                n_nested = sum(map(n_entries, batch.columns))
+                expansion.add(batch.nbytes + EMPTY_ROW * len(batch) + n_nested)
                 columns = [cells(batch.column(name)) for name in wanted]
                 for entries in zip(*columns, strict=True):
                     yield dict(zip(wanted, entries, strict=True))
@@ -61,7 +60,6 @@ class _Child:
     """The process that reads one file, and its messages."""
 
     columns: list[str]
-    n_entries: dict[str, int]  # of columns, where the file announces them
 
     def __init__(self, path: Path, format: str) -> None:
         size = path.stat().st_size
@@ -70,14 +68,14 @@ class _Child:
         weakref.finalize(self, _end, self._process, self._complaints)
         self._send({
             "path": str(path.absolute()), "format": format, "sys_path": sys.path,
-            "rows": BATCH, "entries": ENTRIES,
+            "rows": BATCH, "batch_bytes": BATCH_BYTES,
             "bytes": int(max(LEAST_MEMORY, 2 * limits.MAX_EXPANSION.value * size)),
             "seconds": int(limits.MAX_READER_SECONDS.value + size / BYTES_PER_SECOND),
         })  # fmt: skip
         answer = self._process.stdout.readline()
         if not answer.endswith(b"\n"):
             raise ValueError(self._why() or "it was not read to its end")
-        self.columns, self.n_entries = json.loads(answer)
+        self.columns = json.loads(answer)
 
     def batches(self, wanted: Sequence[str]) -> Iterator[Any]:
         """Read the requested columns, and drop all others."""
@@ -131,6 +129,18 @@ def _end(process: Any, complaints: IO[bytes]) -> None:
 
 
 # ---------------------------------------------------------------------- from Arrow to NumPy
+
+
+def n_entries(column: Any) -> int:
+    """Count the entries of nested lists, some of which take no memory as Arrow stores them."""
+    import pyarrow as pa
+
+    while isinstance(column.type, pa.BaseExtensionType):
+        column = column.storage
+    if isinstance(column, pa.StructArray | pa.UnionArray):
+        return sum(n_entries(column.field(i)) for i in range(column.type.num_fields))
+    values = getattr(column, "values", None)
+    return 0 if values is None else len(values) + n_entries(values)
 
 
 def cells(column: Any) -> list[Any]:

@@ -14,8 +14,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any
 
-# The schema, the number of entries of columns, and a function from columns to batches.
-Opened = tuple[Any, dict[str, int], Callable[[list[str]], Iterable[Any]]]
+# The schema, and a function from columns to batches.
+Opened = tuple[Any, Callable[[list[str]], Iterable[Any]]]
 
 
 def main(requests: IO[bytes], answers: IO[bytes], complaints: IO[bytes]) -> int:
@@ -27,20 +27,28 @@ def main(requests: IO[bytes], answers: IO[bytes], complaints: IO[bytes]) -> int:
         import pyarrow as pa
 
         _limit(job["bytes"], job["seconds"])
-        schema, n_entries, batches = (_parquet if job["format"] == "parquet" else _arrow)(job)
-        answers.write(json.dumps([schema.names, n_entries]).encode() + b"\n")
+        schema, batches = (_parquet if job["format"] == "parquet" else _arrow)(job)
+        answers.write(json.dumps(schema.names).encode() + b"\n")
         answers.flush()
         request = requests.readline()
         if not request:
             return 0
         wanted = json.loads(request)
         fields = [schema.field(name) for name in wanted]
-        with pa.ipc.new_stream(answers, pa.schema(fields)) as writer:
+        # Each row of a dictionary column gets its own value, so that the parent can count it.
+        coded = {field.name for field in fields if pa.types.is_dictionary(field.type)}
+        fields = [f.with_type(f.type.value_type) if f.name in coded else f for f in fields]
+        plain = pa.schema(fields)
+        with pa.ipc.new_stream(answers, plain) as writer:
             for batch in batches(wanted):
                 found = batch.select(wanted)
                 # Arrow trusts files: what points outside its buffers would be followed there.
                 found.validate(full=True)
-                writer.write_batch(found)
+                columns = [
+                    column.dictionary_decode() if name in coded else column
+                    for name, column in zip(wanted, found.columns, strict=True)
+                ]
+                writer.write_batch(pa.record_batch(columns, plain))
         answers.flush()
     except BrokenPipeError:
         return 1  # nobody is interested any more
@@ -72,23 +80,16 @@ def _parquet(job: dict[str, Any]) -> Opened:
     import pyarrow.parquet as pq
 
     file = pq.ParquetFile(job["path"])
-    n_entries: dict[str, int] = {}
-    density: dict[str, float] = {}  # entries in a row, on the average of a group of rows
-    for group in map(file.metadata.row_group, range(file.metadata.num_row_groups)):
-        for column in map(group.column, range(group.num_columns)):
-            name, n = column.path_in_schema.split(".")[0], column.num_values
-            n_entries[name] = n_entries.get(name, 0) + n
-            density[name] = max(density.get(name, 1), n / max(group.num_rows, 1))
+    groups = list(map(file.metadata.row_group, range(file.metadata.num_row_groups)))
+    # So many rows that they fit in memory, by their average size in a group of rows.
+    largest = max((g.total_byte_size / max(g.num_rows, 1) for g in groups), default=1)
+    n_rows = max(1, min(job["rows"], int(job["batch_bytes"] / max(largest, 1))))
 
     def batches(wanted: list[str]) -> Iterable[Any]:
-        # So many rows that their entries fit in memory: a few bytes can encode "a million times
-        # the same entry".
-        most = max((density.get(name, 1) for name in wanted), default=1)
-        n_rows = max(1, min(job["rows"], int(job["entries"] / most)))
         found: Iterable[Any] = file.iter_batches(n_rows, columns=wanted, use_threads=False)
         return found
 
-    return file.schema_arrow, n_entries, batches
+    return file.schema_arrow, batches
 
 
 def _arrow(job: dict[str, Any]) -> Opened:
@@ -107,7 +108,7 @@ def _arrow(job: dict[str, Any]) -> Opened:
             for start in range(0, len(batch), job["rows"]):
                 yield batch.slice(start, job["rows"])
 
-    return reader.schema, {}, batches
+    return reader.schema, batches
 
 
 if __name__ == "__main__":
