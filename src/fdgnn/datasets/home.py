@@ -93,11 +93,6 @@ def find(name: str | os.PathLike[str], home: Path, *, download_if_missing: bool 
     if here is not None:
         return here
     if name not in KNOWN_NAMES:
-        if Path(name).is_file():
-            raise DatasetNotFoundError(
-                f"{name}: it is not a TU folder or zip; `fdgnn fit` reads other files, and "
-                "measures their accuracy by nested cross-validation"
-            )
         known = {path.stem for folder in (home / "tu", home) for path in folder.glob("*.zip")}
         raise DatasetNotFoundError(
             f"no dataset {name!r} among the known TU names or in {home}; "

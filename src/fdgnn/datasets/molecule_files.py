@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
@@ -133,25 +134,17 @@ def molecule_of_block(reader: MoleculeReader, row: Cells) -> Molecule:
     return reader.read(Chem.MolToSmiles(mol))
 
 
-_V3000_LINE = "M  V30 "
+# In V3000, "-" at the end of a line continues it in the next one.
+_CONTINUED = re.compile(r"-\nM  V30 ")
+_COUNTS = re.compile(r"^M  V30 \s*COUNTS\b[ \t]*(\S*)[ \t]*(\S*)", re.MULTILINE | re.IGNORECASE)
 
 
-def _declared_counts(lines: list[str]) -> Iterator[tuple[int, int]]:
-    """Yield the numbers of atoms and bonds of each counts line, V2000 or V3000."""
+def _declared_counts(lines: list[str]) -> list[tuple[int, int]]:
+    """Return the numbers of atoms and bonds of each counts line, V2000 or V3000."""
+    found = _COUNTS.findall(_CONTINUED.sub("", "\n".join(lines)))
     if len(lines) > 3:  # columns of three characters
-        yield _count(lines[3][:3]), _count(lines[3][3:6])
-    parts: list[str] = []
-    for line in lines:
-        if not line.startswith(_V3000_LINE):
-            continue
-        parts.append(line.removeprefix(_V3000_LINE))
-        if line.endswith("-"):  # continued in the next line
-            parts[-1] = parts[-1][:-1]
-            continue
-        words, parts = "".join(parts).split(None, 3), []
-        if words[:1] and words[0].upper() == "COUNTS":
-            n_atoms, n_bonds, *_ = (*map(_count, words[1:3]), 0, 0)
-            yield n_atoms, n_bonds
+        found.append((lines[3][:3], lines[3][3:6]))
+    return [(_count(n_atoms), _count(n_bonds)) for n_atoms, n_bonds in found]
 
 
 def _count(text: str) -> int:

@@ -22,7 +22,6 @@ from fdgnn.datasets.molecule_files import molecule_of, smiles_column
 from fdgnn.datasets.rows import ChunkReader, GraphTable, GraphTables, Row, RowReader
 from fdgnn.datasets.tables import (
     EDGES,
-    ENDS,
     GRAPHS,
     LOOK_AHEAD,
     SIZE,
@@ -316,12 +315,10 @@ def _smiles_column(
     if chosen is None or chosen not in columns:
         missing = "column with SMILES" if chosen is None else f"column {chosen!r}"
         what = f"no {missing}" if is_table else f"neither an {EDGES} nor a {missing}"
-        is_like_edges = not is_table and not {*GRAPHS, *ENDS}.isdisjoint(columns)
-        of_edges = "; a table with a row per edge has the columns graph, source and target"
         raise DatasetFormatError(
-            f"{name}: there is {what}; its columns are "
-            f"{', '.join(columns)}; name the column with SMILES by `smiles_column`"
-            f"{of_edges * is_like_edges}"
+            f"{name}: there is {what}; its columns are {', '.join(columns)}; name the column with "
+            "SMILES by `smiles_column`; a table with a row per edge has the columns graph, source "
+            "and target"
         )
     return chosen
 

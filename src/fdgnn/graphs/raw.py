@@ -142,18 +142,15 @@ def _use_of_edges(raw: RawGraph) -> str:
     """Return the options that read what edges carry, which is not used by default."""
     form, name = _form(raw.carried), raw.edge_attribute
     none = "`edge_labels='ignore'` reads none without this warning"
-    if raw.weights is not None and form == Form("real", 1):
-        return f"`edge_attribute={name!r}` reads them as weights, and {none}"
     if form is not None and form.kind in ("integer", "real") and form.width > 1:
         return (
             f"`edge_attribute='{name}[0]'` reads the first of the {form.width} numbers of an edge, "
             f"`edge_labels='labels'` joins whole numbers to one label, and {none}"
         )
-    ways = {"text": ("labels",), "real": ("weights",)}.get(
-        form.kind if form else "", ("labels", "weights")
+    return (
+        f"`edge_attribute={name!r}` with `edge_labels='labels'` or `edge_labels='weights'` reads "
+        f"them, and rejects rows that do not fit; {none}"
     )
-    named = " or ".join(f"`edge_labels={way!r}`" for way in ways)
-    return f"{named} reads them, and rejects rows that do not fit; {none}"
 
 
 def join(
