@@ -10,7 +10,7 @@ from fdgnn import limits
 from fdgnn.exceptions import ConvergenceWarning
 from fdgnn.linear import KernelRidge, Ridge, krylov, ridge
 from fdgnn.linear.krylov import PREDICTION_TOLERANCE, READOUT_TOLERANCE, SEARCH_TOLERANCE
-from fdgnn.linear.products import SymmetricMatrix, product_panels
+from fdgnn.linear.products import SparseProducts, SymmetricMatrix, product_panels
 
 ALPHAS = np.array([1e-3, 1e-2, 0.1, 1.0, 10.0])
 ROUNDING = 1e-6  # of float64 and of the test's own solutions
@@ -271,3 +271,12 @@ def test_a_symmetric_matrix_is_what_its_panels_are(monkeypatch):
             assert abs(found.times(U) - wanted).max() <= off * abs(wanted).max()
             error = np.linalg.norm(found.times(U) - wanted, axis=1) / np.linalg.norm(U, axis=1)
             assert (error <= found.rounding + 1e-9).all()
+
+
+@pytest.mark.parametrize("n_dense", [0, 5, 30])
+def test_columns_that_most_rows_have_are_multiplied_with_the_others(n_dense):
+    rng = np.random.default_rng(0)
+    X = sp.random_array((50, 30), density=0.2, rng=rng).toarray()
+    X[:, :n_dense] = rng.normal(size=(50, n_dense))
+    U = rng.normal(size=(3, 50))
+    np.testing.assert_allclose(SparseProducts(sp.csr_array(X)).times(U), U @ X @ X.T, atol=1e-12)

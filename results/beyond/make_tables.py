@@ -197,6 +197,7 @@ def page() -> str:
         "rules": ablation_table(DATASETS, _json("rules.json") or {}, "accuracy, %"),
         "plain": ablation_table(("IMDB-BINARY", "IMDB-MULTI", "REDDIT-BINARY"), ablation),
         "molecules": molecules_table(_json("molecules.json") or {}),
+        "linear": molecules_table(_json("linear.json") or {}),
         "splits": splits_table(_json("splits.json") or {}),
         "alone": alone_table(("MUTAG", "PTC_MR", "COX2", "PROTEINS", "NCI1")),
         "alone_plain": alone_table(("IMDB-BINARY", "IMDB-MULTI", "REDDIT-BINARY", "COLLAB")),
