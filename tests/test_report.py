@@ -724,8 +724,7 @@ def test_baselines_of_a_comparison_are_shown_once_for_each_target(tmp_path):
 
 
 def test_descriptors_are_listed_by_their_effect(tmp_path):
-    rows = [{"name": "pH", "effect": 0.25}]
-    shown = with_data(tmp_path, descriptors=rows)
+    shown = with_data(tmp_path, descriptors=[["pH", 0.25]])
     assert "The score depends most on pH, by 0.25 on average" in shown.caption("descriptors-0")
     assert shown.rows("descriptors-0")[1] == ["pH", "0.25"]
 

@@ -666,7 +666,7 @@ def _substructures(
     ]
 
 
-def _descriptors(model: Any, part: GraphBatch) -> list[records.DescriptorRow]:
+def _descriptors(model: Any, part: GraphBatch) -> list[tuple[str, float]]:
     """Explain the mapped graphs, and list what moves their scores most first."""
     block = model._descriptors
     if block is None or part.descriptors is None or not has_attributions(model):
@@ -674,6 +674,6 @@ def _descriptors(model: Any, part: GraphBatch) -> list[records.DescriptorRow]:
     explained = [[one.descriptors[name] for name in block.names] for one in explain(model, part)]
     effects = np.abs(explained).mean(axis=0)
     return [
-        records.DescriptorRow(name=clipped(block.names[j]), effect=short(effects[j]))
+        (clipped(block.names[j]), short(effects[j]))
         for j in np.argsort(-effects, kind="stable")[: records.DESCRIPTORS].tolist()
     ]

@@ -191,10 +191,14 @@ def vega_bundle() -> str:
 
     vl-convert compiles it, which takes seconds, so it is cached on disk.
     """
-    path, script = _cached_bundle()
-    if script is None:
-        script = str(_vl_convert().javascript_bundle())
-        content = script.encode("utf-8")
+    vl_convert = require("vl_convert", "report", "Report pages")
+    path = cache_home() / f"vega-{vl_convert.__version__}.js"
+    try:
+        digest, _, content = path.read_bytes().partition(b"\n")
+    except OSError:
+        digest = content = b""
+    if digest != hashlib.sha256(content).hexdigest().encode():  # missing or damaged
+        content = vl_convert.javascript_bundle().encode("utf-8")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with write_aside(path) as file:
@@ -202,20 +206,5 @@ def vega_bundle() -> str:
         except OSError as error:
             what = "the script that draws the charts of pages"
             warn_not_cached(what, "it will be made", path.parent, error)
-    script = script.replace("\r\n", "\n").replace("</script", "<\\/script")
+    script = content.decode("utf-8").replace("\r\n", "\n").replace("</script", "<\\/script")
     return f"(() => {{\n{script}\n}})();"  # its names stay its own
-
-
-def _vl_convert() -> Any:
-    return require("vl_convert", "report", "Report pages")
-
-
-def _cached_bundle() -> tuple[Path, str | None]:
-    """Return the file of the script, and the script unless it is missing or damaged."""
-    path = cache_home() / f"vega-{_vl_convert().__version__}.js"
-    try:
-        digest, _, script = path.read_bytes().partition(b"\n")
-    except OSError:
-        return path, None
-    whole = digest == hashlib.sha256(script).hexdigest().encode()
-    return path, script.decode("utf-8") if whole else None

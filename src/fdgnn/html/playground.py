@@ -37,7 +37,7 @@ from fdgnn.fitting import FittedModel
 from fdgnn.folds import stratified
 from fdgnn.graphs import Graph, GraphBatch
 from fdgnn.graphs.converters import as_batch
-from fdgnn.graphs.molecules import BONDS, MoleculeReader, is_molecule
+from fdgnn.graphs.molecules import MoleculeReader, is_molecule
 from fdgnn.html.data_statistics import elements_of_labels
 from fdgnn.html.model_views import check_classes
 from fdgnn.html.page import build_page, check_jinja, write_page
@@ -139,7 +139,6 @@ def write(
         for what, each in {"SMILES": smiles, "answers": y, "ids": ids}.items():
             if each is not None and len(each) != len(batch):
                 raise GraphError(f"there are {len(each)} {what}, but {len(batch)} graphs")
-    chosen: Ints = np.empty(0, dtype=np.int64)
     if batch is not None and len(batch):
         chosen = chosen_graphs(batch)
         part = batch[chosen]
@@ -152,18 +151,19 @@ def write(
         if names:
             content["names"], content["edge_names"] = names, paper.BONDS.get(dataset, {})
             content["class_names"] = paper.CLASSES.get(dataset, {})
-        if content["molecules"] is not None and smiles is None:
-            content["molecules"] = None
+        if content["molecules"] and smiles is None:
+            content["molecules"] = False
             notes.append("The SMILES of these molecules are not known, so they are plain graphs.")
         lines = list(code or ("from fdgnn import FDGNNClassifier", "graphs, y = ...  # your own"))
         if len(part) < len(batch):
             notes.append(f"The page holds {len(part)} of the {len(batch)} graphs, drawn at random.")
             lines += [f"some = np.array({chosen.tolist()})", "graphs, y = graphs[some], y[some]"]
-        own_ids = chosen.tolist() if ids is None else [ids[g] for g in chosen]
-        own_smiles = None if smiles is None else [smiles[g] for g in chosen]
-        own_y = None if y is None else np.asarray(y)[chosen]
-        _add_graphs(content, model, part, own_y, own_ids, own_smiles, lines)
-        content["graphs"]["n_all"] = len(batch)
+        ids = chosen.tolist() if ids is None else [ids[g] for g in chosen]
+        known = smiles if content["molecules"] else None
+        smiles = None if known is None else [known[g] for g in chosen]
+        content["graphs"] = page_graphs(part, ids, smiles, model.input_schema_)
+        content["graphs"] |= {"classes": None, "n_all": len(batch)}
+        _add_targets(content, model, part, None if y is None else np.asarray(y)[chosen], lines)
     runs = f"{len(model.estimators_)} models, averaged"
     page = build_page(
         "playground",
@@ -199,20 +199,13 @@ def _content(model: Any, dataset: str, notes: list[str]) -> tuple[Content, dict[
                 projections[f"{place}projection"] = drawn
                 del arrays[f"{place}projection"]
     record = msgspec.Raw(as_json(msgspec.structs.replace(describe(model), domain=None)))
-    schema, molecules = model.input_schema_, None
-    if schema is not None and schema.atoms is not None:  # how molecules are read
-        molecules = {
-            "atoms": schema.atoms,
-            "bonds": BONDS[schema.edge_labels],
-            "stereo": schema.stereo,
-            "standardize": schema.standardize,
-        }
+    schema = model.input_schema_
     content: Content = {
         "dataset": clipped(dataset),
         "model": {"record": record, "radii": radii, "projections": projections},
         "graphs": None,
         "training": None,
-        "molecules": molecules,
+        "molecules": schema is not None and schema.atoms is not None,  # read by this schema
         "names": {},  # of vertex labels, by their text
         "edge_names": {},
         "class_names": {},
@@ -221,18 +214,11 @@ def _content(model: Any, dataset: str, notes: list[str]) -> tuple[Content, dict[
     return content, arrays
 
 
-def _add_graphs(
-    content: Content,
-    model: Any,
-    graphs: GraphBatch,
-    y: Array | None,
-    ids: Sequence[Any],
-    smiles: Sequence[str | None] | None,
-    code: list[str],
+def _add_targets(
+    content: Content, model: Any, graphs: GraphBatch, y: Array | None, code: list[str]
 ) -> None:
-    """Add graphs, and what training needs, to what a page holds."""
-    notes, known = content["notes"], None if content["molecules"] is None else smiles
-    content["graphs"] = page_graphs(graphs, ids, known, model.input_schema_) | {"classes": None}
+    """Add the targets of the graphs, and what training needs, to what a page holds."""
+    notes = content["notes"]
     if y is None:
         notes.append("The targets are not known here, so the page cannot train models.")
         return
@@ -241,8 +227,8 @@ def _add_graphs(
         answers: Array = y.astype(np.float64)
         notes.append("The page trains classifiers; this model is a regression.")
     else:
-        classes, answers = np.unique(y, return_inverse=True)
-        content["graphs"]["classes"], sizes = classes.tolist(), np.bincount(answers)
+        classes, answers, sizes = np.unique(y, return_inverse=True, return_counts=True)
+        content["graphs"]["classes"] = classes.tolist()
         if sizes.min() < 2 or len(classes) < 2:
             notes.append(
                 "The page cannot train models: two classes with at least two graphs each are "

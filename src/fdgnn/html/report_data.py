@@ -104,13 +104,6 @@ class SubstructureRow(Record, frozen=True, kw_only=True):
     radius: Count  # edges belong to it that have an end less than so many steps away
 
 
-class DescriptorRow(Record, frozen=True, kw_only=True):
-    """A graph-level feature that the model reads."""
-
-    name: str
-    effect: Number  # the size of its attribution, averaged over the graphs on the map
-
-
 class LayerDynamics(Record, frozen=True, kw_only=True):
     """One layer of a reservoir, and how its states converge."""
 
@@ -257,8 +250,9 @@ class ReportData(Record, frozen=True, kw_only=True):
     # Over the graphs on the map, the largest sums of attributions first; of a regression, those
     # that raise the value, and then those that lower it.
     substructures: Annotated[list[SubstructureRow], Meta(max_length=SUBSTRUCTURES)]
-    # By effect, the largest first.
-    descriptors: Annotated[list[DescriptorRow], Meta(max_length=DESCRIPTORS)]
+    # Graph-level features that the model reads, with the sizes of their attributions, averaged over
+    # the graphs on the map; the largest first.
+    descriptors: Annotated[list[tuple[str, Number]], Meta(max_length=DESCRIPTORS)]
     parameters: dict[str, Setting]  # of the model
     versions: dict[str, str]
     machine: dict[str, str]

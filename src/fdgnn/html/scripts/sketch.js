@@ -337,8 +337,8 @@ export function graphOf(sketch, kind, rules) {
     const same = (v) => vertices[v].came?.as === atomLabel(atoms[v], "typed");
     if (graph.labels) graph.labels = atoms.map((atom, v) => (same(v) ? vertices[v].came.label : atomLabel(atom, rules.atoms)));
     rows = atoms.map((atom, v) => (same(v) ? vertices[v].came.features : atomFeatures(atom, kind.n_inputs)));
-    graph.edgeLabels = rules.bonds === "types" ? edges.map((e) => e.label ?? BOND_NAMES.get(e.order)) : null;
-    graph.weights = rules.bonds === "orders" ? edges.map((e) => e.order) : null;
+    graph.edgeLabels = rules.edge_labels === "labels" ? edges.map((e) => e.label ?? BOND_NAMES.get(e.order)) : null;
+    graph.weights = rules.edge_labels === "weights" ? edges.map((e) => e.order) : null;
   }
   if (kind.vertices === "features") graph.features = Float64Array.from(rows.flatMap((row) => [...row]));
   return graph;

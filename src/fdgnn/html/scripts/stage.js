@@ -13,7 +13,7 @@ export class Stage {
     this.content = content;
     this.own = this.model = model;
     this.kind = model.kind;
-    this.rules = content.molecules;
+    this.rules = content.molecules ? content.model.record.schema : null; // by which graphs are read from SMILES
     this.examples = content.graphs ? graphsOf(content) : [];
     this.names = new Map(Object.entries(content.names));
     this.edgeNames = new Map(Object.entries(content.edge_names));
