@@ -123,11 +123,7 @@ def stratified(y: Array, n_folds: int, random_state: int) -> Ints:
     """Return the fold of each sample: the shuffled folds of ``StratifiedKFold``."""
     from sklearn.model_selection import StratifiedKFold  # slow to import
 
-    folds = np.empty(len(y), dtype=np.int64)
-    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
-    for f, (_, held_out) in enumerate(splitter.split(y, y)):
-        folds[held_out] = f
-    return folds
+    return held_out_once(StratifiedKFold(n_folds, shuffle=True, random_state=random_state), y)
 
 
 # ---------------------------------------------------------------------- nested folds

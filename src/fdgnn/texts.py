@@ -34,32 +34,20 @@ def printable(text: str) -> str:
 
 
 def parse_json(text: str) -> Any:
-    """Parse untrusted JSON; raise ValueError if it is not JSON.
+    r"""Parse untrusted JSON; raise ValueError if it is not JSON.
 
-    Halves of characters are replaced.
+    Halves of characters, which JSON can have and no file can hold, are replaced.
+
+    >>> parse_json(r'["a\ud800", 1]')
+    ['a?', 1]
     """
     try:
         value = json.loads(text)
-        return whole(value) if "\\u" in text else value
+        if "\\u" in text:
+            value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+        return value
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-
-
-def whole(value: Any) -> Any:
-    r"""Replace halves of characters, which JSON can have, in a text or in nested lists of them.
-
-    No file can hold them.
-
-    >>> whole(["a\ud800", 1])
-    ['a?', 1]
-    """
-    if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-8", "replace").decode()
-    if isinstance(value, list):
-        return [whole(each) for each in value]
-    if isinstance(value, dict):
-        return {whole(name): whole(each) for name, each in value.items()}
-    return value
 
 
 def guarded(text: str) -> str:
