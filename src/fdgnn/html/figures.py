@@ -1,4 +1,4 @@
-"""Rows of the charts and tables of a report; ``templates/sections.html.j2`` shows them.
+"""Rows of the charts of a report; ``templates/sections.html.j2`` shows them, and fills in tables.
 
 A row has, by name, the fields that a chart reads, and values as text for tables and tooltips. Vega
 uses the values that it groups by as names of JavaScript properties, and names such as
@@ -338,26 +338,6 @@ def chosen_differently(evaluation: Evaluation) -> list[str]:
 
 
 # ---------------------------------------------------------------------- data
-
-
-def bar_rows(counts: BarCounts, classes: Sequence[str], total: int | None) -> list[Row]:
-    """Return the bars of counts; with `classes`, but one series, each bar is a class."""
-    total = total or max(1, sum(counts.totals))
-    order = {name: i for i, name in enumerate(classes)}
-    rows = [
-        {
-            "name": name,
-            "count": own[i],
-            "share": percent(own[i] / total),
-            "kind": kind or None,
-            "look": f"c{order.get(kind or name, 0)}",
-            "order": order.get(kind or name, 0),
-        }
-        for i, name in enumerate(counts.names)
-        for kind, own in counts.series
-        if own[i] or len(counts.series) == 1
-    ]
-    return keyed(rows, "name")
 
 
 def peak(counts: BarCounts) -> tuple[str, str]:
