@@ -161,10 +161,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         self, graphs: GraphBatch, targets: Targets, sample_weight: Any
     ) -> tuple[FitTask, GraphBatch, list[BaseModel]]:
         """Start a fit: return its task, the graphs that take part, and the base models."""
-        some, weights = self._taking_part(targets, sample_weight)
+        graphs, targets, weights, some = self._taking_part(graphs, targets, sample_weight)
         if not some.all():
-            graphs, targets = graphs[some], targets[some]
-            weights = None if weights is None else weights[some]
             targets.check_learnable(1)
         self._begin(graphs)
         bases = self._base_models(self._graph_kind, len(graphs), self.seed_)
@@ -201,13 +199,18 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         by_squares = self._accuracy_by_squares and metric is accuracy
         return FitTask(targets, folds, metric, weights, by_squares)
 
-    def _taking_part(self, targets: Targets, sample_weight: Any) -> tuple[Mask, Floats | None]:
-        """Return which graphs are trained on, and the weights of all."""
+    def _taking_part(
+        self, graphs: GraphBatch, targets: Targets, sample_weight: Any
+    ) -> tuple[GraphBatch, Targets, Floats | None, Mask]:
+        """Return the graphs that are trained on, their targets and weights, and which they are."""
         weights = targets.weights(sample_weight, self.class_weight)
         some: Mask = np.asarray(targets.known.any(axis=1))
         if weights is not None:
             some &= (weights > 0) if weights.ndim == 1 else (weights > 0).any(axis=1)
-        return some, weights
+        if not some.all():
+            graphs, targets = graphs[some], targets[some]
+            weights = None if weights is None else weights[some]
+        return graphs, targets, weights, some
 
     def _begin(self, graphs: Any) -> None:
         """Keep what is known of the training graphs before anything is fitted."""

@@ -150,11 +150,6 @@ class Predictor:
                 "leave it out"
             )
 
-    @property
-    def options(self) -> tuple[Any, ...]:
-        """The options on which predictions depend, beside the model."""
-        return (self.coverage, self.by_class, self.neighbors, self.keep, self.precision)
-
     @cached_property
     def columns(self) -> list[str]:
         """The columns after those that are kept. Of several targets each has its own."""
@@ -387,7 +382,9 @@ class ShardTask:
     @property
     def settings(self) -> str:
         """A hash of the model and of all options."""
-        return content_hash((self.model_hash, self.predictor.options, self.options, self.guard))
+        own = self.predictor
+        options = own.coverage, own.by_class, own.neighbors, own.keep, own.precision
+        return content_hash((self.model_hash, options, self.options, self.guard))
 
     def checkpoints(self, shard: PredictedShard) -> Checkpoints:
         """Return the checkpoints of a shard, as its input is now."""

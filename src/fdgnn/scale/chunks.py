@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from msgspec.structs import replace as replace_fields
@@ -214,33 +214,30 @@ def _target_arrays(table: GraphTable) -> dict[str, Array]:
     return arrays
 
 
-class Block(NamedTuple):
-    """Every `stride`-th chunk of a shard, beginning with chunk `first`: one task of a worker."""
-
-    shard: Shard
-    first: int = 0
-    stride: int = 1
-
-
 def parse_block(
-    request: ShardRequest, folder: Path, told: Callable[[], Any] | None, block: Block
+    request: ShardRequest,
+    folder: Path,
+    watch: Callable[[], Any] | None,
+    block: tuple[Shard, int, int],
 ) -> tuple[list[Chunk], int]:
     """Read the chunks of a block that are not there; return all, and how many are new.
 
-    `told` is called after each chunk.
+    A block is one task of a worker, (shard, first, stride): every `stride`-th chunk of a shard,
+    beginning with chunk `first`. `watch` is called after each chunk.
     """
-    store = Checkpoints(folder / "parsed", block.shard, request)
-    whole = f"chunks {block.first} of {block.stride}"
+    shard, first, stride = block
+    store = Checkpoints(folder / "parsed", shard, request)
+    whole = f"chunks {first} of {stride}"
     numbers = store.load_record(whole, list[int]) or []
     reports = [store.load_record(f"report {number}", ChunkReport) for number in numbers]
-    found = [Chunk(block.shard.path, store, report) for report in reports if report is not None]
+    found = [Chunk(shard.path, store, report) for report in reports if report is not None]
     if found and len(found) == len(numbers):
         return found, 0
     found, n_new = [], 0
-    with request.open(block.shard) as tables:
+    with request.open(shard) as tables:
         schema = None
         for number, rows in enumerate(tables.chunks()):
-            if number % block.stride != block.first:
+            if number % stride != first:
                 continue
             report = store.load_record(f"report {number}", ChunkReport)
             if report is None:
@@ -248,9 +245,9 @@ def parse_block(
                 schema = schema or table.schema
                 report = save_chunk(store, number, table)
                 n_new += 1
-            found.append(Chunk(block.shard.path, store, report))
-            if told is not None:
-                told()
+            found.append(Chunk(shard.path, store, report))
+            if watch is not None:
+                watch()
     store.save_record(whole, [chunk.report.number for chunk in found])
     return found, n_new
 

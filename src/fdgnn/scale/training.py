@@ -38,7 +38,7 @@ from fdgnn.linear.passes import least_bytes
 from fdgnn.linear.ridge import MANY
 from fdgnn.metrics import OF_NUMBERS, default_scoring, named_scoring
 from fdgnn.options import TrainingOptions
-from fdgnn.scale.chunks import Block, Chunk, ChunkedGraphs, parse_block, save_chunk
+from fdgnn.scale.chunks import Chunk, ChunkedGraphs, parse_block, save_chunk
 from fdgnn.scale.shards import Shard, ShardRequest, rows_about
 from fdgnn.schema import InputSchema, TaskName
 from fdgnn.seeds import integer_seed
@@ -136,7 +136,7 @@ def read_shards(
     resolved = request.resolved(shards[0])
     # Each block goes through the lines of its whole shard, so there are no more than readers.
     stride = min(-(-4 * workers.n_readers // len(shards)), workers.n_readers)
-    blocks = [Block(shard, first, stride) for shard in shards for first in range(stride)]
+    blocks = [(shard, first, stride) for shard in shards for first in range(stride)]
     new_rows = _new_rows(folder / "parsed", request.n_rows)
     shown = context.track(
         new_rows, rows_about([shard.path for shard in shards]), "rows read", size=int

@@ -202,11 +202,8 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if groups is not None:
             _warn_missing(groups)
             groups = check_groups(groups, len(targets))
-        some, weights = base._taking_part(targets, sample_weight)
-        if not some.all():
-            graphs, targets = graphs[some], targets[some]
-            weights = None if weights is None else weights[some]
-            groups = None if groups is None else groups[some]
+        graphs, targets, weights, some = base._taking_part(graphs, targets, sample_weight)
+        groups = None if groups is None else groups[some]
         if self.scoring is None and base.scoring is None:
             handled = base.threshold is not None or base.class_weight is not None
             warn_class_imbalance(targets, handled)
