@@ -103,7 +103,8 @@ def test_settings_of_the_model_are_options(file, run_fdgnn):  # noqa: F811
     run = run_fdgnn("fit", file, "--target", "active", *colors, "-o", out, "-q", "--force")
     assert run.exit_code == 0, run.output
     info = model_info(out)
-    assert (info.encoder.kind, info.encoder.parameters["n_iterations"]) == ("wl", 2)
+    encoder = info.estimators[0].encoder
+    assert (encoder.kind, encoder.parameters["n_iterations"]) == ("wl", 2)
     assert [each.readout for each in info.estimators] == ["linear"]
 
 
