@@ -25,7 +25,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import clone
 
 from fdgnn.arrays import Array, Features, Floats, Ints
@@ -115,7 +114,8 @@ class FittedModel:
     def outputs(self, encoding: Encoding, graphs: GraphBatch) -> Floats:
         """Return the outputs (n_graphs, q) of eq. 3 for graphs that are encoded already."""
         X = encoding.features[0]
-        if self._read_at_once is None or X.shape[0] > FEW_GRAPHS or sp.issparse(X):
+        dense = isinstance(X, np.ndarray)  # sooner than `issparse`
+        if self._read_at_once is None or X.shape[0] > FEW_GRAPHS or not dense:
             return self.readout.outputs(self.seen(X, graphs))
         from fdgnn.kernels import read_out
 

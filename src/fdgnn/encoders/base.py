@@ -521,7 +521,8 @@ def warn_unconverged(convergences: Sequence[Convergence], remedy: str = OF_RESER
     `remedy` is advice if the user has not set the reservoir's parameters.
     """
     tol, max_iter = convergences[0].tol, convergences[0].max_iter
-    if not any(np.count_nonzero(s.residual >= tol) for s in convergences):  # most often
+    n_open = [np.count_nonzero(each.residual >= tol) for each in convergences]
+    if not any(n_open):  # most often
         return
     residual = np.concatenate([s.residual for s in convergences]).max(axis=0)
     warnings.warn(
