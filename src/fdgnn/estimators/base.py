@@ -85,8 +85,6 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
     # Of models that have no such parameter:
     threshold: str | None = None
     class_weight: Any = None
-    scoring: str | None = None  # the metric that chooses alpha
-    target_transform: str | None = None
 
     _graph_kind: GraphKind
     input_schema_: InputSchema | None
@@ -119,6 +117,16 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         """Lists or distributions by parameter, from which a search draws by default."""
         return {}
 
+    @property
+    def _scoring(self) -> str | None:
+        """The metric that chooses alpha, if the model has this parameter."""
+        return vars(self).get("scoring")
+
+    @property
+    def _target_transform(self) -> str | None:
+        """The scale on which targets are learned, if the model has this parameter."""
+        return vars(self).get("target_transform")
+
     def _encoder_names(self) -> Sequence[Any]:
         """Return the encoders that are given as parameters, by name or not."""
         return ()
@@ -148,10 +156,10 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         """
         self._check_parameters()
         graphs = as_batch(X)
-        targets = read_targets(y, graphs, self._classify, self.target_transform)
+        targets = read_targets(y, graphs, self._classify, self._target_transform)
         task, graphs, bases = self._task(graphs, targets, sample_weight)
         fits = [fit_depths(base, graphs, task, n_jobs=self.n_jobs)[0] for base in bases]
-        if self.scoring is None and any(len(fit.alphas) > 1 for fit in fits):
+        if self._scoring is None and any(len(fit.alphas) > 1 for fit in fits):
             handled = self.threshold is not None or self.class_weight is not None
             warn_class_imbalance(task.targets, handled)
         self._assemble(fits, graphs, task)
@@ -168,9 +176,9 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         bases = self._base_models(self._graph_kind, len(graphs), self.seed_)
         grids = [base.readout.grid(len(targets), targets.classify) for base in bases]
         chooses = sum(map(len, grids)) > 1  # among base models and alphas
-        if self.scoring is not None and not chooses:
+        if self._scoring is not None and not chooses:
             raise ValueError(
-                f"scoring={self.scoring!r} has no effect, because the readout's alpha is given; "
+                f"scoring={self._scoring!r} has no effect, because the readout's alpha is given; "
                 'leave `scoring` out, or let alpha be chosen by alpha="cv"'
             )
         if chooses or getattr(self, self._uncertainty) or self.threshold is not None:
@@ -194,8 +202,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
                 raise ValueError(f"`threshold` is for two classes, but {what} has {n_classes}")
         if metric is None:
             metric = default_scoring(targets.rarest()).metric if self._classify else squared_error
-            if self.scoring is not None:
-                metric = named_scoring(self.scoring, self._classify).metric
+            if self._scoring is not None:
+                metric = named_scoring(self._scoring, self._classify).metric
         by_squares = self._accuracy_by_squares and metric is accuracy
         return FitTask(targets, folds, metric, weights, by_squares)
 
@@ -313,8 +321,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         """Raise ValueError for the first invalid parameter."""
         for each in reversed(type(self).__mro__):
             check_parameters(self, vars(each).get("_rules", {}))
-        if self.scoring is not None:
-            named_scoring(self.scoring, self._classify)
+        if self._scoring is not None:
+            named_scoring(self._scoring, self._classify)
 
     # ------------------------------------------------------------------ outputs
 

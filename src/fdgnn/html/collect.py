@@ -221,7 +221,7 @@ def _checked_targets(model: Any, graphs: GraphBatch, y: Any) -> Array | None:
     model_views.check_classes(model, truth)
     if model.targets_[0].classes is None and not np.isfinite(truth.astype(np.float64)).all():
         raise ValueError("y has values that are NaN or infinite; leave such graphs out")
-    if model.target_transform is not None:  # as the outputs are
+    if model._target_transform is not None:  # as the outputs are
         truth = targets_like(model.targets_, truth, graphs).values[:, 0]
     return truth
 

@@ -240,7 +240,7 @@ def _restored(
     fits &= record.difficulty is None or (classes is None and record.conformal is not None)
     cut = record.threshold
     fits &= (cut is None) == (model.threshold is None)
-    fits &= record.transform == model.target_transform
+    fits &= record.transform == model._target_transform
     fits &= cut is None or (n_groups == 2 and math.isfinite(cut))
     if not fits:
         reject(
@@ -394,7 +394,7 @@ def restore_training_graphs(
     names = tuple(target.name for target in model.targets_)
     if classes[0] is None:
         numbers = np.where(known, values, np.nan)
-        targets = Targets(names, numbers, None, model._flat, model.target_transform)
+        targets = Targets(names, numbers, None, model._flat, model._target_transform)
     else:
         whole = (values == np.floor(values)) & (values >= 0)
         _check_training(bool((whole & (values < [len(own) for own in classes])).all()))

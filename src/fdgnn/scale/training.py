@@ -193,7 +193,7 @@ def train_on_shards(model: Any, graphs: ChunkedGraphs, targets: Targets) -> Eval
     `model` is an estimator that is not fitted, for targets of this kind. Returns its `evaluation_`.
     """
     model._check_parameters()
-    targets = targets.transformed(model.target_transform)
+    targets = targets.transformed(model._target_transform)
     model._begin(graphs)
     folds = folds_of(graphs, targets, model.seed_)
     weights = targets.weights(None, model.class_weight)
@@ -242,8 +242,8 @@ def check_supported(bases: Sequence[BaseModel], graphs: ChunkedGraphs) -> None:
 def _evaluation(model: Any, targets: Targets, predictions: Floats, n_graphs: int) -> Evaluation:
     """Score out-of-fold predictions, by which alpha was chosen as well, as one fold."""
     classify = targets.classify
-    if model.scoring is not None:
-        chosen = named_scoring(model.scoring, classify)
+    if model._scoring is not None:
+        chosen = named_scoring(model._scoring, classify)
     else:
         chosen = default_scoring(targets.rarest()) if classify else OF_NUMBERS["r2"]
     tested = np.ones((1, len(targets)), dtype=bool)

@@ -198,13 +198,13 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         base = self._base
         graphs = as_batch(X)
-        targets = read_targets(y, graphs, base._classify, base.target_transform)
+        targets = read_targets(y, graphs, base._classify, base._target_transform)
         if groups is not None:
             _warn_missing(groups)
             groups = check_groups(groups, len(targets))
         graphs, targets, weights, some = base._taking_part(graphs, targets, sample_weight)
         groups = None if groups is None else groups[some]
-        if self.scoring is None and base.scoring is None:
+        if self.scoring is None and base._scoring is None:
             handled = base.threshold is not None or base.class_weight is not None
             warn_class_imbalance(targets, handled)
         folds = fold_rows(self.cv, self.outer_cv, targets, groups, self.random_state)
@@ -253,7 +253,7 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         chosen = {model.name: model.alpha for model in self.best_estimator_.estimators_}
         model = clone(self.best_estimator_)
         graphs = as_batch(X)
-        targets = read_targets(y, graphs, model._classify, model.target_transform)
+        targets = read_targets(y, graphs, model._classify, model._target_transform)
         task, graphs, bases = model._task(graphs, targets, sample_weight)
         fits: list[ModelFit] = []
         for one in bases:
@@ -269,7 +269,7 @@ class FDGNNSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _scorings(self, targets: Targets) -> dict[str, Scoring]:
         """Return the scorings by name; the first one chooses."""
-        given = self._base.scoring if self.scoring is None else self.scoring
+        given = self._base._scoring if self.scoring is None else self.scoring
         several = isinstance(given, list | tuple)
         names = list(given) if several else [given]
         if not names:
@@ -595,7 +595,7 @@ class _Best(NamedTuple):
         if model._alpha_name is not None and len(alphas) == 1:
             readout = clone(self.configuration.bases[0].readout).set_params(alpha=min(alphas))
             model._set_readout(readout)
-            if model.scoring is not None:
+            if model._scoring is not None:
                 model.set_params(scoring=None)  # nothing is left to be chosen
             params = params | {model._alpha_name: readout.alpha}
         return model, params
