@@ -321,6 +321,8 @@ def _label_kind(labels: Array | None) -> str | None:
 
 def join(parts: Sequence[GraphPart]) -> tuple[Union, Faults]:
     """Lay graphs of one kind end to end; find those with arcs to vertices that they lack."""
+    if len(parts) == 1 and _within(parts[0]):
+        return _alone(parts[0]), {}
     sizes = np.array([part.n_vertices for part in parts])
     offsets = offsets_of(sizes)
     checks.check_total(int(offsets[-1]))
@@ -345,6 +347,27 @@ def join(parts: Sequence[GraphPart]) -> tuple[Union, Faults]:
     edge_labels = _end_to_end(given)
     directed = parts[0].kind.directed
     return Union(offsets, arcs, labels, features, weights, edge_labels, directed), faults
+
+
+def _within(part: GraphPart) -> bool:
+    """Return whether all arcs of a graph are between its vertices."""
+    # Seen as unsigned, a negative index is a very large one.
+    arcs = part.arcs.astype(np.int64, copy=False).view(np.uint64)
+    return arcs.size == 0 or int(arcs.max()) < part.n_vertices
+
+
+def _alone(part: GraphPart) -> Union:
+    """Return a union of one graph.
+
+    What a batch keeps is copied, because it makes its arrays read-only.
+    """
+    offsets = np.array([0, part.n_vertices], dtype=np.int64)
+    arcs = part.arcs.astype(np.int64, copy=False)
+    labels, features, weights, edge_labels = (
+        None if array is None else array.copy()
+        for array in (part.labels, part.features, part.weights, part.edge_labels)
+    )
+    return Union(offsets, arcs, labels, features, weights, edge_labels, part.kind.directed)
 
 
 def _end_to_end(arrays: Iterable[Array | None]) -> Array | None:
