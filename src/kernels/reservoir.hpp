@@ -1,6 +1,7 @@
 // The weights of a reservoir, and what the engine fills.
 #pragma once
 
+#include <cstdint>
 #include <new>
 #include <utility>
 
@@ -76,13 +77,23 @@ struct Outputs {
 template <class T>
 struct Aligned {
     using value_type = T;
-    static constexpr std::align_val_t WHOLE{64};
+    static constexpr std::size_t WHOLE = 64;
 
     Aligned() = default;
     template <class U>
     Aligned(const Aligned<U>&) {}
-    T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), WHOLE)); }
-    void deallocate(T* at, std::size_t) { ::operator delete(at, WHOLE); }
+    // Aligned operator new bypasses glibc's cache of freed memory, which small graphs notice. The byte
+    // before the array says how far it is from the start of its memory.
+    T* allocate(std::size_t n) {
+        char* const start = static_cast<char*>(::operator new(n * sizeof(T) + WHOLE));
+        const std::size_t shift = WHOLE - reinterpret_cast<std::uintptr_t>(start) % WHOLE;
+        start[shift - 1] = static_cast<char>(shift);
+        return reinterpret_cast<T*>(start + shift);
+    }
+    void deallocate(T* at, std::size_t) {
+        char* const shifted = reinterpret_cast<char*>(at);
+        ::operator delete(shifted - shifted[-1]);
+    }
     template <class U>
     void construct(U* at) {
         ::new (static_cast<void*>(at)) U;
