@@ -134,9 +134,9 @@ def time_rows() -> list[str]:
     """Return training times (`python -m benchmarks.training_times`), in CPU seconds."""
     found = _json("training_times.json") or {}
     titles = {
-        "auto": "seconds to train *auto*, selection included",
-        "paper": "the paper's model, hyperparameters given",
-        "search": "the paper's model, search included",
+        "auto": "*auto*: training and selection, CPU s",
+        "paper": "the paper's model: training, CPU s",
+        "search": "the paper's model: search and training, CPU s",
     }
     return [
         _row(title, [_seconds(found.get(name, {}).get(what)) for name in DATASETS])
