@@ -205,7 +205,7 @@ def compare(
 
 @command("fdgnn demo")
 def demo(
-    jobs: opt.Jobs = -1,
+    n_jobs: opt.Jobs = -1,
     page: PageFile = None,
     force: opt.Force = False,
     quiet: opt.Quiet = False,
@@ -241,7 +241,7 @@ def demo(
         quiet,
     )
     with TemporaryDirectory() as directory:
-        run = opt.RunOptions(0, jobs, quiet, as_json)
+        run = opt.RunOptions(0, n_jobs, quiet, as_json)
         done = evaluate_in(PaperEvaluation(task, quick), Path(directory), run.context)
         _print_results(done.evaluation, run)
         if page is None:

@@ -40,7 +40,7 @@ def predict(
     formula_guard: opt.FormulaGuard = True,
     shard_format: Literal["csv", "jsonl", "parquet"] | None = None,
     cluster: opt.Cluster = None,
-    jobs: opt.Jobs = 1,
+    n_jobs: opt.Jobs = 1,
     force: opt.Force = False,
     quiet: opt.Quiet = False,
     as_json: opt.AsJson = False,
@@ -85,7 +85,7 @@ def predict(
     from fdgnn.prediction.predictor import Predictor, load_predictor, predict_rows, write_rows
     from fdgnn.scale.shards import rows_about
 
-    context = Context(n_jobs=jobs, quiet=quiet)
+    context = Context(n_jobs=n_jobs, quiet=quiet)
     to_directory = _is_directory(output)
     several = len(data) > 1 or any(map(files.is_pattern, data))
     if to_directory and rejects is not None:

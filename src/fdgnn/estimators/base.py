@@ -522,7 +522,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
             return np.empty(0)
         encoder = self.estimators_[self._domain.estimator].encoder
         encoding = encoder.encode(graphs, n_jobs=self.n_jobs)
-        with one_blas_thread():
+        with one_blas_thread() if len(graphs) > FEW_GRAPHS else _NO_LIMIT:
             return self._domain.of(encoder, graphs, encoding)
 
     def out_of_domain(self, X: Any) -> dict[int, str]:
