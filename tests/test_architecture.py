@@ -1,4 +1,4 @@
-"""The public surface, the rooms, and what importing costs."""
+"""The public surface, the packages and their imports, and what importing costs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "fdgnn"
 SOURCES = sorted(SOURCE.rglob("*.py"))
 
-# From the bottom up: a room imports only rooms before it.
-ROOMS = [
+# From the bottom up: a package imports only packages before it.
+PACKAGES = [
     "_version", "exceptions", "limits", "texts", "arrays", "extras", "files",
     "records", "checkpoints", "context", "seeds", "parameters",
     "kernels", "threads",
@@ -50,14 +50,14 @@ of_pinned_versions = pytest.mark.skipif(
 )
 
 
-def room_of(path):
+def package_of(path):
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
 class Facts(NamedTuple):
     """What the tests look at in a file. A tree itself is large, and slow to walk."""
 
-    rooms: list[str]  # that it imports at any depth, deferred imports included
+    packages: list[str]  # that it imports at any depth, deferred imports included
     private: list[str]  # attributes of others that it asks for, with their lines
     classes: list[str]
     libraries: list[str]  # that it imports at its top
@@ -68,14 +68,14 @@ def facts_of(path):
     tree = ast.parse(path.read_text(encoding="utf-8"))
     nodes = list(ast.walk(tree))
     return Facts(
-        rooms=[room for node in nodes for room in imported_rooms(node)],
+        packages=[each for node in nodes for each in imported_packages(node)],
         private=[f"line {n.lineno}: {ast.unparse(n)}" for n in nodes if is_others_private(n)],
         classes=[node.name for node in tree.body if isinstance(node, ast.ClassDef)],
         libraries=[name.split(".")[0] for node in tree.body for name in imported_names(node)],
     )
 
 
-def imported_rooms(node):
+def imported_packages(node):
     names = []
     if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fdgnn"):
         inside = node.module.removeprefix("fdgnn").strip(".").split(".")[0]
@@ -109,23 +109,23 @@ def imported_names(node):
 
 def test_imports_point_downward_only():
     for path in SOURCES:
-        room = room_of(path)
-        assert room in ROOMS, f"{room} has no place in the picture of rooms"
-        others = set(facts_of(path).rooms) - {room} if room != "__init__" else set()
-        upward = [other for other in others if ROOMS.index(other) > ROOMS.index(room)]
+        package = package_of(path)
+        assert package in PACKAGES, f"{package} is missing in PACKAGES"
+        others = set(facts_of(path).packages) - {package} if package != "__init__" else set()
+        upward = [other for other in others if PACKAGES.index(other) > PACKAGES.index(package)]
         assert upward == [], path
 
 
-def test_the_page_of_the_architecture_names_every_room():
+def test_the_page_of_the_architecture_names_every_package():
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     hidden = {"_version", "__init__", "__main__"}
-    named = {r for r in ROOMS if f"`{r}`" in text or f"`{r}/`" in text}
-    assert set(ROOMS) - hidden == named
-    assert {room_of(path) for path in SOURCES} == set(ROOMS)
+    named = {each for each in PACKAGES if f"`{each}`" in text or f"`{each}/`" in text}
+    assert set(PACKAGES) - hidden == named
+    assert {package_of(path) for path in SOURCES} == set(PACKAGES)
 
 
 def test_kernels_import_nothing_of_ours_but_errors():
-    assert set(facts_of(SOURCE / "kernels.py").rooms) <= {"exceptions"}
+    assert set(facts_of(SOURCE / "kernels.py").packages) <= {"exceptions"}
 
 
 def test_no_two_classes_have_one_name():
@@ -148,7 +148,7 @@ INSIDE = {
 
 def test_nobody_calls_others_private_methods():
     """An object is known by its public names: a new encoder need not know who looks inside."""
-    outside = [path for path in SOURCES if room_of(path) not in INSIDE]
+    outside = [path for path in SOURCES if package_of(path) not in INSIDE]
     assert {str(path): facts_of(path).private for path in outside if facts_of(path).private} == {}
 
 

@@ -11,8 +11,8 @@ from sphinx.util.docutils import SphinxRole
 
 import fdgnn
 
-# Methods by which the rooms of the library talk to each other; of an encoder of one's own they are
-# the protocol, and so the page of `Encoder` has them.
+# Methods by which packages call each other. They are what a new encoder implements, so the page of
+# `Encoder` has them.
 PLUMBING = (
     "Facts", "answer_for", "answers", "arrays", "attribute", "chances", "_check_graphs",
     "check_parameters", "counted", "depth_parameter", "draw", "encode", "expanded_size", "facts",
