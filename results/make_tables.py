@@ -35,6 +35,11 @@ the results differ from the paper's is discussed in
 EARLIER = """
 ## Notes
 
+Training times in Table 3 are those of the configurations that the outer folds selected: CPU seconds
+on NCI1 and COLLAB, and elapsed seconds of older runs on the other datasets.
+[Newer times](beyond/README.md#training-times) are CPU seconds of the default configuration, and
+shorter, especially on NCI1 and COLLAB.
+
 The search time of COLLAB is CPU time, as `fdgnn evaluate` measures it. For the other datasets it is
 the elapsed time of each process; on NCI1, processes waited for other work on the machine most of
 this time.
