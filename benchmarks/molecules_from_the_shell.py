@@ -145,7 +145,7 @@ def classes(name: str, table: Table, train: Any, test: Any) -> dict[str, Any]:
         "dataset": name, "n_train": len(train), "n_test": len(test),
         "ROC AUC": 100 * roc_auc_score(y[test], scores),
         "Morgan counts, logistic regression": 100 * roc_auc_score(y[test], theirs),
-        "told by fit": told["scores"], "members": told["base_models"],
+        "reported by fit": told["scores"], "base models": told["base_models"],
         "CPU seconds of fit": run.cpu_seconds, "megabytes": run.megabytes,
     }  # fmt: skip
 
@@ -159,7 +159,7 @@ def numbers(name: str, table: Table, train: Any, test: Any) -> dict[str, Any]:
         "dataset": name, "n_train": len(train), "n_test": len(test),
         "RMSE": float(np.sqrt(((found - table.y[test]) ** 2).mean())),
         "Morgan bits, SVM": theirs, "SVM": chosen,
-        "told by fit": told["scores"], "members": told["base_models"],
+        "reported by fit": told["scores"], "base models": told["base_models"],
         "CPU seconds of fit": run.cpu_seconds, "megabytes": run.megabytes,
     }  # fmt: skip
 
@@ -182,7 +182,7 @@ def whole(dataset: str, table: Table) -> dict[str, Any]:
         "dataset": dataset, "n_train": len(table.y), "seconds": run.seconds,
         "CPU seconds": run.cpu_seconds, "reading, CPU seconds": float(alone.stdout),
         "largest sum of megabytes": run.megabytes, "load": os.getloadavg()[0],
-        "told by fit": told["scores"], "Morgan, told by fit": scores_of(told, "morgan"),
+        "reported by fit": told["scores"], "Morgan, reported by fit": scores_of(told, "morgan"),
     }  # fmt: skip
 
 

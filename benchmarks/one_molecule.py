@@ -21,7 +21,7 @@ import numpy as np
 
 from fdgnn import AutoGraphClassifier, AutoGraphRegressor, read_graphs
 from fdgnn.exceptions import ConvergenceWarning, UnknownLabelWarning
-from fdgnn.tasks import guess_task
+from fdgnn.tasks import infer_task
 
 N_MOLECULES, N_TIMES = 100, 10
 
@@ -40,7 +40,7 @@ def measure(path: Path) -> None:
 
     warnings.simplefilter("ignore", ConvergenceWarning)
     table = read_graphs(path, target="target", atoms="typed")
-    kind = AutoGraphClassifier if guess_task(table.y) == "classification" else AutoGraphRegressor
+    kind = AutoGraphClassifier if infer_task(table.y) == "classification" else AutoGraphRegressor
     model = kind(random_state=0).fit(table.graphs, table.y)
     smiles = list(table.smiles or ())[:N_MOLECULES]
     warnings.simplefilter("ignore", UnknownLabelWarning)

@@ -24,7 +24,7 @@ from sklearn.metrics import roc_auc_score
 from benchmarks.molecules import CLASSES, load, scaffold_split
 from fdgnn import AutoGraphClassifier
 from fdgnn.encoders import GraphKind
-from fdgnn.ensemble import clearly_worse
+from fdgnn.ensemble import rejected_by_rule
 from fdgnn.fitting import FitTask, fit_depths
 from fdgnn.folds import choice_folds
 from fdgnn.metrics import roc_auc
@@ -67,8 +67,10 @@ def rules(held: Any, targets: Any) -> dict[str, Any]:
     return {
         "the best by ROC AUC": area == area.max(),
         "all": np.ones(len(held), dtype=bool),
-        "all but the clearly worse by squared error": ~clearly_worse(held, targets, True),
-        "all but the clearly worse by ROC AUC": ~clearly_worse(held, targets, True, ranking=True),
+        "all but the clearly worse by squared error": ~rejected_by_rule(held, targets, True),
+        "all but the clearly worse by ROC AUC": ~rejected_by_rule(
+            held, targets, True, ranking=True
+        ),
     }
 
 

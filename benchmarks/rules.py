@@ -21,7 +21,7 @@ from scipy.optimize import nnls
 
 from fdgnn import load_tu
 from fdgnn.context import Context
-from fdgnn.ensemble import STANDARD_ERRORS, clearly_worse
+from fdgnn.ensemble import STANDARD_ERRORS, rejected_by_rule
 from fdgnn.evaluation.record import Evaluation
 from fdgnn.evaluation.run import EvaluationTask, read_evaluations
 from fdgnn.folds import Split
@@ -55,11 +55,11 @@ def near_the_best_accuracy(outputs: Any, targets: Any, right: Any) -> Weights:
     return _average(share >= share.max() - error)
 
 
-def but_the_clearly_worse(limit: float) -> Callable[[Any, Any, Any], Weights]:
+def without_rejected(limit: float) -> Callable[[Any, Any, Any], Weights]:
     """Average all base models that are not worse by more than some standard errors (ours)."""
 
     def rule(outputs: Any, targets: Any, right: Any) -> Weights:
-        return _average(~clearly_worse(outputs, targets, classify=True, limit=limit))
+        return _average(~rejected_by_rule(outputs, targets, classify=True, limit=limit))
 
     return rule
 
@@ -74,7 +74,7 @@ RULES: dict[str, Callable[[Any, Any, Any], Weights]] = {
     "weights fitted by least squares": fitted,
     "those within a standard error of the best accuracy": near_the_best_accuracy,
     **{
-        f"without models worse by more than {limit:g} standard errors": but_the_clearly_worse(limit)
+        f"without models worse by more than {limit:g} standard errors": without_rejected(limit)
         for limit in (1.0, 2.0, STANDARD_ERRORS, 4.0)
     },
 }

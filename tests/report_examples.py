@@ -76,7 +76,6 @@ def tried_of(n=8, n_initializations=3):
             },
             alpha=ALPHAS[i % 3],
             scores=rng.uniform(0.7, 0.9, n_initializations).round(4).tolist(),
-            by_alpha=rng.uniform(0.7, 0.9, len(ALPHAS)).round(4).tolist(),
         )
         for i in range(n)
     ]  # fmt: skip

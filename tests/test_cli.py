@@ -55,7 +55,7 @@ def test_evaluate_writes_and_resumes(tu_folder, tmp_path):
 def test_evaluate_ends_with_a_page(tu_folder, tmp_path):
     run = fdgnn("evaluate", tu_folder, "--out", tmp_path / "run", *SMALL)
     page = tmp_path / "run" / "report.html"
-    assert f"report page: {page}" in run.stderr
+    assert f"HTML report: {page}" in run.stderr
     assert "MOTIFS" in page.read_text(encoding="utf-8")
     (data,) = json.loads((tmp_path / "run" / "report.json").read_text())
     assert data["predictions"] == "out of fold"
@@ -74,7 +74,7 @@ def test_a_page_that_cannot_be_made_costs_no_result(tu_folder, tmp_path, monkeyp
         monkeypatch.setitem(sys.modules, missing, None)
     run = fdgnn("evaluate", tu_folder, "--out", tmp_path / "run", *SMALL)
     assert run.returncode == 0, run.stderr
-    assert "no report page: " in run.stderr
+    assert "no HTML report: " in run.stderr
     assert "pip install" in run.stderr
     assert (tmp_path / "run" / "evaluation.json").exists()
 

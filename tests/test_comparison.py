@@ -320,7 +320,7 @@ def test_numbers_are_compared_as_well(numbers, tmp_path):
         assert (one.status, one.task, one.protocol.scoring) == ("finished", "regression", "r2")
         assert one.by("rmse").mean < one.baseline("constant", "rmse").mean
         assert one.score > 0.5
-    with pytest.raises(ValueError, match="wl is for classes, but the target is a number"):
+    with pytest.raises(ValueError, match="wl is for classification, but the target is numeric"):
         run(numbers, tmp_path, ["wl"])
 
 

@@ -28,7 +28,7 @@ from fdgnn import (
 from fdgnn.arrays import dense
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
 from fdgnn.encoders import EncoderUnion, GraphKind, GraphReservoir
-from fdgnn.ensemble import clearly_worse, combine
+from fdgnn.ensemble import combine, rejected_by_rule
 from fdgnn.estimators.auto import CANDIDATES
 from fdgnn.exceptions import ClassImbalanceWarning, ConvergenceWarning, UnknownLabelWarning
 from fdgnn.fitting import FitTask, draw_features, fit_depths
@@ -66,7 +66,7 @@ def fitted(labeled):
 
 
 def keeps(predictions, targets, classify, ranking=False):
-    return ~clearly_worse(predictions, targets, classify, ranking)
+    return ~rejected_by_rule(predictions, targets, classify, ranking)
 
 
 # ---------------------------------------------------------------------- the rule

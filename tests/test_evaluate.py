@@ -445,7 +445,7 @@ def shown(classes):
 
 def test_evaluate_writes_a_report(classes, shown, tmp_path):
     out, run = classes
-    assert f"report page: {out / 'report.html'}" in run.stderr
+    assert f"HTML report: {out / 'report.html'}" in run.stderr
     page = (out / "report.html").read_text()
     assert 'id="base-models-0"' in page
     assert 'id="map-0"' in page
@@ -509,7 +509,7 @@ def test_probabilities_are_calibrated_without_the_test_graphs(folder):
 
 def test_a_report_of_numbers(numbers):
     out, run = numbers
-    assert f"report page: {out / 'report.html'}" in run.stderr
+    assert f"HTML report: {out / 'report.html'}" in run.stderr
     page = (out / "report.html").read_text()
     for part in ('id="map-0"', 'id="base-models-0"', "R2", "RMSE"):
         assert part in page
@@ -616,14 +616,14 @@ def test_outer_folds_of_evaluate_and_compare_are_the_same(n_graphs, kind):
 
 @pytest.mark.parametrize(("words", "told"), [
     (["--target", "size", "--scoring", "roc_auc"], "--scoring roc_auc is for classification"),
-    (["--target", "word", "--scoring", "r2"], "--scoring r2: for classes, expected one"),
+    (["--target", "word", "--scoring", "r2"], "--scoring r2: for classification, expected one"),
     (["--target", "size", "--scoring", "nonsense"], "--scoring nonsense: expected one of accuracy"),
     (["--target", "size", "--model", "paper"], "choose --model auto"),
     (["--target", "word", "--task", "regression"], "its target is not a number"),
     (["--target", "size", "--split", "time", "batch"], "--split time is for fit"),
     (["--target", "word", "--split", "group", "batch", "--model", "paper"], "--split is not for"),
     (["--target", "size", "--splits", "x.json", "--split", "group", "batch"], "leave --split out"),
-    (["--target", "size", "--target", "word"], "of two kinds"),
+    (["--target", "size", "--target", "word"], "is a classification target and"),
 ])  # fmt: skip
 def test_what_cannot_be_evaluated_is_one_clear_line(data, tmp_path, words, told):
     out = tmp_path / "run"

@@ -92,7 +92,7 @@ def test_a_named_report_that_fails_after_the_work_is_an_error(tmp_path, monkeypa
 
     full, page = OSError("no space left"), tmp_path / "x.html"
     with (
-        pytest.raises(StudyError, match=r"^no report page: no space left"),
+        pytest.raises(StudyError, match=r"^no HTML report: no space left"),
         pages.page_at(page, Context(), required=True),
     ):
         raise full

@@ -30,7 +30,7 @@ from fdgnn.folds import TEST, Split, fold_rows
 from fdgnn.graphs import GraphBatch
 from fdgnn.metrics import OF_CLASSES, OF_NUMBERS, Scoring, squared_error
 from fdgnn.selection.scoring import NestedPredictions
-from fdgnn.tasks import guess_task, one_target
+from fdgnn.tasks import infer_task, one_target
 from fdgnn.training import TrainingOptions, train
 
 rdkit = pytest.importorskip("rdkit")
@@ -81,7 +81,7 @@ def run_fdgnn(capsys, monkeypatch):
 
 def trained(graphs, y, options=None, **more):
     task = None if options is None else options.task
-    return train(graphs, one_target(y, task or guess_task(y)), options, **more).evaluation_
+    return train(graphs, one_target(y, task or infer_task(y)), options, **more).evaluation_
 
 
 def test_scores_that_everyone_asks_for_are_always_there(table):
@@ -233,7 +233,7 @@ def test_folds_that_lack_classes_do_not_stop_the_baseline():
 @pytest.mark.parametrize("name", ["threshold", "class_weight"])
 def test_what_is_for_classes_is_not_for_numbers(table, name):
     options = TrainingOptions(task="regression", **{name: "balanced" if "weight" in name else "f1"})
-    with pytest.raises(ValueError, match=f"`{name}` is for classes, but the target is a number"):
+    with pytest.raises(ValueError, match=f"`{name}` is for classification, but"):
         trained(table.graphs, table.y, options)
 
 
@@ -399,13 +399,13 @@ def test_rows_without_a_group_are_told(run_fdgnn, tmp_path):
     (["--split", "family"], "--split 'family': expected random, scaffold, group COLUMN or time"),
     (["--split", "group", "famly"], "no column 'famly' for --split; did you mean 'family'"),
     (["--split=group", "famly"], "did you mean 'family'"),
-    (["--scoring", "rmse"], "--scoring rmse: for classes, expected one of accuracy"),
+    (["--scoring", "rmse"], "--scoring rmse: for classification, expected one of"),
     (["--threshold", "r2"], "--threshold r2: expected one of accuracy, balanced_accuracy"),
-    (["--task", "regression", "--threshold", "f1"], "--threshold is for classes"),
-    (["--memory", "2GB", "--split", "scaffold"], "--split is for training in memory"),
-    (["--memory", "2GB", "--report", "page.html"], "--report is for training in memory"),
+    (["--task", "regression", "--threshold", "f1"], "--threshold is for classification"),
+    (["--memory", "2GB", "--split", "scaffold"], "--split has no effect out of core"),
+    (["--memory", "2GB", "--report", "page.html"], "--report has no effect out of core"),
     (["--memory", "much"], "--memory: expected an amount such as 2GB"),
-    (["--task", "regression", "--class-weight", "balanced"], "--class-weight is for classes"),
+    (["--task", "regression", "--class-weight", "balanced"], "--class-weight is for"),
 ])  # fmt: skip
 def test_bad_choices_are_told_in_one_line(molecules, run_fdgnn, options, message, tmp_path):
     out = tmp_path / "m.fdgnn"

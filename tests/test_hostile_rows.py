@@ -318,7 +318,7 @@ def test_values_of_a_dictionary_are_counted_in_each_row(tmp_path):
     path = tmp_path / "g.arrow"
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
-    with pytest.raises(DatasetFormatError, match=r"g\.arrow: it cannot be read"):
+    with pytest.raises(DatasetFormatError, match=r"g\.arrow: cannot be read"):
         read_graphs(path, target="y")
 
 

@@ -96,9 +96,9 @@ def test_names_are_ours_or_scikit_learns():
     assert metrics.named_scoring("rmse", classify=False).shown(-2.0) == 2.0
     assert metrics.named_scoring("roc_auc", classify=True).shown(0.5) == 0.5
     assert metrics.known_scoring("recall", classify=True) is None
-    with pytest.raises(ValueError, match=r"scoring='rmse': for classes, expected one of accuracy,"):
+    with pytest.raises(ValueError, match=r"scoring='rmse': for classification, expected one of"):
         metrics.named_scoring("rmse", classify=True)
-    with pytest.raises(ValueError, match=r"scoring='f1': for numbers, expected one of r2, rmse"):
+    with pytest.raises(ValueError, match=r"scoring='f1': for regression, expected one of r2, rmse"):
         metrics.named_scoring("f1", classify=False)
 
 

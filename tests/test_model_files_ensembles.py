@@ -342,7 +342,7 @@ def test_encoders_changed_after_fitting_are_reported(file):
     with pytest.raises(ModelFileError, match="not those that were fitted"):
         save_model(encoder, file)
     encoder = EncoderUnion([("both", union()), ("wl", WLCounts())]).fit(GRAPHS)
-    with pytest.raises(ModelFileError, match="joined themselves"):
+    with pytest.raises(ModelFileError, match="a union inside a union"):
         save_model(encoder, file)
 
 
@@ -595,7 +595,7 @@ def test_unions_in_unions_without_end(content, file):
             encoder = {"kind": "union", "parameters": {}, "facts": {"encoders": [["a", encoder]]}}
         record["estimators"][2]["encoder"] = encoder
 
-    assert "joined themselves" in rejected_quickly(with_record(content, nested), file, 10_000_000)
+    assert "inside a union" in rejected_quickly(with_record(content, nested), file, 10_000_000)
 
 
 def names(content):

@@ -186,7 +186,7 @@ def test_a_file_of_numbers_from_the_shell_in_scaffolds(tmp_path, monkeypatch):
             ["mine.csv", "--target", "active", "--target", "smiles"],
             "compare takes one",
         ),
-        (["numbers.csv", "--target", "active", "--with", "wl"], "wl is for classes"),
+        (["numbers.csv", "--target", "active", "--with", "wl"], "wl is for classification"),
         (["numbers.csv", "--target", "active", "--scoring", "roc_auc"], "scoring roc_auc"),
         (["mine.csv", "--target", "active", "--split", "time", "x"], "--split time is for fit"),
     ],

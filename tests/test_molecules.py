@@ -196,7 +196,7 @@ def test_choices_that_contradict_each_other_are_refused(tmp_path):
     assert plain.graphs.label_values is plain.graphs.features is None
     assert read_graphs(path, directed=True).graphs.directed
     path.write_text("smiles\nC\n")
-    with pytest.raises(DatasetFormatError, match="the edges carry nothing that could become"):
+    with pytest.raises(DatasetFormatError, match="the edges have no data to use as"):
         read_graphs(path, edge_labels="weights")
 
 

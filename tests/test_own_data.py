@@ -14,7 +14,7 @@ from commands import assert_one_clear_line, fdgnn
 from fdgnn import FDGNNClassifier, load_model, read_graphs
 from fdgnn.datasets import make_motif_graphs, make_random_graphs
 from fdgnn.files import check_writable, write_aside
-from fdgnn.tasks import guess_task
+from fdgnn.tasks import infer_task
 
 FAST = ["--model", "paper", "--configurations", "2", "--initializations", "2"]
 BROKEN = {
@@ -194,7 +194,7 @@ def test_molecules_from_smiles(tmp_path):
     ],
 )
 def test_tasks_are_guessed(y, task):
-    assert guess_task(y) == task
+    assert infer_task(y) == task
 
 
 def test_devices_are_never_replaced_and_links_followed(tmp_path):
@@ -244,7 +244,7 @@ def test_fit_ends_with_a_page_or_how_to_get_one(fitted, table, tmp_path):
     words = ["fit", table, "--target", "kind", "--report", page, "-o", tmp_path / "m.fdgnn", *FAST]
     run = fdgnn(*words)
     assert run.returncode == 0, run.stderr
-    assert f"report page: {page}" in run.stderr
+    assert f"HTML report: {page}" in run.stderr
     assert page.stat().st_size > 500_000
     before = fdgnn(*words[:-3], "-o", tmp_path / "no.fdgnn", "--report", tmp_path / "no" / "p.html")
     assert before.returncode != 0

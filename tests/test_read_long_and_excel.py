@@ -180,7 +180,7 @@ def test_damaged_workbooks(tmp_path):
     path = tmp_path / "bad.xlsx"
     for content in (b"", b"PK\x03\x04", good[:-200], good.replace(b"sheet1.xml", b"sheet9.xml")):
         path.write_bytes(content)
-        with pytest.raises(FDGNNError, match=r"bad\.xlsx: it cannot be read"):
+        with pytest.raises(FDGNNError, match=r"bad\.xlsx: cannot be read"):
             read_graphs(path, target="y")
     for at in range(0, len(good), 97):
         path.write_bytes(good[:at] + bytes([good[at] ^ 0x5A]) + good[at + 1 :])

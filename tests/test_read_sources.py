@@ -90,7 +90,7 @@ def test_formats_of_open_files():
         read_graphs(io.BytesIO(b"PAR1"), format="parquet")
     with pytest.raises(DatasetFormatError, match=r"^the open StringIO: the file is empty"):
         read_graphs(io.StringIO(""))
-    with pytest.raises(DatasetFormatError, match=r"^the open BytesIO: it cannot be read"):
+    with pytest.raises(DatasetFormatError, match=r"^the open BytesIO: cannot be read"):
         read_graphs(io.BytesIO(gzip.compress(CSV.encode())[:20]))
     bomb = io.BytesIO(gzip.compress(b"smiles\n" + (b" " * 1023 + b"\n") * (65 << 10)))
     with pytest.raises(UnsafeArchiveError, match=r"^the open BytesIO: it unpacks to"):
@@ -277,7 +277,7 @@ def test_a_packed_file_that_was_cut_off_is_told_by_its_name(tmp_path, suffix):
     path = tmp_path / f"cut{suffix}"
     rows = "\n".join(f"CCO m{i},{i % 7}" for i in range(2000))
     path.write_bytes(gzip.compress(rows.encode(), mtime=0)[:-200])
-    with pytest.raises(DatasetFormatError, match=rf"cut{suffix}: it cannot be read \(Compressed"):
+    with pytest.raises(DatasetFormatError, match=rf"cut{suffix}: cannot be read \(Compressed"):
         read_graphs(path, smiles_column=None if suffix != ".csv.gz" else "CCO m0")
 
 

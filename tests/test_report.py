@@ -357,8 +357,7 @@ def test_the_search_is_summed_up(whole):
 
 def test_search_over_other_hyperparameters(tmp_path):
     tried = [
-        TriedConfiguration(configuration={"n_bins": n}, alpha=1.0, scores=[0.5 + n / 100],
-                           by_alpha=[0.5])
+        TriedConfiguration(configuration={"n_bins": n}, alpha=1.0, scores=[0.5 + n / 100])
         for n in (4, 8)
     ]  # fmt: skip
     shown = make(tmp_path, write_run(tmp_path / "run", examples.evaluation_of(tried=tried)))

@@ -176,8 +176,8 @@ def test_unknown_classes_are_mistakes():
     assert "roc_auc" not in found.scores
     assert found.scores["accuracy"] == pytest.approx((model.predict(graphs) == strange).mean())
     assert found.notes == [
-        "The model does not know the class zebra: it cannot be right about the 3 graphs that have "
-        "it."
+        "The training data have no class zebra, so the model cannot predict it for the 3 graphs "
+        "that have it."
     ]
     assert not any(row.correct for row in found.graphs[:3])
     model = GraphClassifier("wl", probability=True, random_state=0).fit(graphs, y)

@@ -82,7 +82,7 @@ def test_the_command_goes_on_and_leaves_nothing_behind(file, run_fdgnn, monkeypa
     assert len(list(parts.iterdir())) == 2
     run = run_fdgnn(*words)
     assert run.exit_code == 0, run.output
-    assert "2 parts of the search were finished before, and reused" in run.output
+    assert "2 checkpoints of the search were reused" in run.output
     assert out.exists()
     assert not parts.exists()
 

@@ -147,8 +147,8 @@ def test_thresholds_of_many_outputs_are_tried_at_equal_numbers():
 
 
 @pytest.mark.parametrize(("model", "message"), [
-    (GraphClassifier(scoring="rmse"), "scoring='rmse': for classes, expected one of accuracy"),
-    (GraphRegressor(scoring="f1"), "scoring='f1': for numbers, expected one of r2"),
+    (GraphClassifier(scoring="rmse"), "scoring='rmse': for classification, expected one of"),
+    (GraphRegressor(scoring="f1"), "scoring='f1': for regression, expected one of r2"),
     (FDGNNClassifier(threshold="r2"), "threshold='r2': expected one of"),
 ])  # fmt: skip
 def test_bad_choices_are_told(model, message):

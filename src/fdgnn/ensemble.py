@@ -1,6 +1,6 @@
 """The rule by which base models are averaged: the paired 3-standard-error rule.
 
-Outputs are averaged over all base models but those that are clearly worse than the best: whose
+Outputs are averaged over all base models except those whose
 out-of-fold error exceeds that of the best one by more than three standard errors of the difference,
 graph by graph, and by more than a hundredth. The error is the squared one, or, where graphs are
 ranked (ROC AUC, average precision), the share of pairs of a graph of a class and one of another
@@ -44,14 +44,14 @@ def combine(fits: Sequence[ModelFit], task: FitTask) -> Ensemble:
         kept = np.ones((len(task.folds), 1), dtype=bool)
     else:
         kept = np.array([
-            ~clearly_worse(predictions[:, row, fold >= 0], Y[fold >= 0], classify, ranking)
+            ~rejected_by_rule(predictions[:, row, fold >= 0], Y[fold >= 0], classify, ranking)
             for row, fold in enumerate(task.folds)
         ])  # fmt: skip
     averaged = np.array([predictions[keep, row].mean(axis=0) for row, keep in enumerate(kept)])
     return Ensemble(kept, averaged, task.scored(averaged[:, None]))
 
 
-def clearly_worse(
+def rejected_by_rule(
     predictions: Sequence[Floats] | Floats,
     targets: Floats,
     classify: bool,

@@ -21,7 +21,7 @@
 
     UserWarning
     └── FDGNNWarning
-        ├── ConvergenceWarning                  states were still moving after the last iteration
+        ├── ConvergenceWarning                  states of some graphs did not converge
         ├── SaturationWarning                   vertex features so large that states hardly differ
         ├── UnknownLabelWarning                 labels that no training graph has
         ├── OutOfDomainWarning                  graphs about which a model knows nothing
@@ -123,7 +123,7 @@ class FDGNNWarning(UserWarning):
 
 
 class ConvergenceWarning(FDGNNWarning):
-    """Some graphs' states were still moving after the last iteration."""
+    """States of some graphs did not converge within `max_iter` iterations."""
 
 
 class SaturationWarning(FDGNNWarning):

@@ -402,11 +402,9 @@ def fit_depths(
     return fits
 
 
-def draw_features(
-    base: BaseModel, graphs: GraphBatch, depth: int | None = None, n_jobs: int | None = None
-) -> list[Features]:
+def draw_features(base: BaseModel, graphs: GraphBatch, depth: int | None = None) -> list[Features]:
     """Return what the readout of each random initialization sees, (n_graphs, P)."""
-    return [_draw(base, seed, graphs, (depth,), n_jobs)[0].X for seed in base.seeds]
+    return [_draw(base, seed, graphs, (depth,), None)[0].X for seed in base.seeds]
 
 
 class _Drawn(NamedTuple):

@@ -40,9 +40,7 @@ def trained_on(folds: Folds) -> Mask:
 # ---------------------------------------------------------------------- the folds of a fit
 
 
-def choice_folds(
-    targets: Targets, graphs: GraphBatch, seed: np.random.SeedSequence, n_folds: int = N_FOLDS
-) -> Ints:
+def choice_folds(targets: Targets, graphs: GraphBatch, seed: np.random.SeedSequence) -> Ints:
     """Return the fold of each graph by which a fit chooses and learns.
 
     Classes are spread evenly over the folds, and those of several targets as evenly as possible.
@@ -50,12 +48,12 @@ def choice_folds(
     together, and training out of core has the same folds.
     """
     if len(targets) > MANY_GRAPHS:
-        return signature_folds(graphs.coloring.signatures, integer_seed(seed), n_folds)
+        return signature_folds(graphs.coloring.signatures, integer_seed(seed), N_FOLDS)
     if len(targets.names) > 1 and not (targets.classes is None and targets.known.all()):
-        return balanced_folds(targets, n_folds, seed)
+        return balanced_folds(targets, N_FOLDS, seed)
     if targets.classes is None:
-        return shuffled_folds(len(targets), seed, n_folds)
-    return stratified_folds(targets.values[:, 0], seed, n_folds)
+        return shuffled_folds(len(targets), seed)
+    return stratified_folds(targets.values[:, 0], seed)
 
 
 def stratified_folds(codes: Array, seed: np.random.SeedSequence, n_folds: int = N_FOLDS) -> Ints:
@@ -207,7 +205,7 @@ def held_out_once(cv: Any, y: Any, groups: Array | None = None) -> Folds:
 
 @dataclass(frozen=True)
 class LastFold:
-    """An outer splitter of which only the last split counts: of many graphs, that says enough.
+    """An outer splitter of which only the last split counts, which is enough for large datasets.
 
     Attributes
     ----------

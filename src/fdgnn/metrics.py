@@ -264,7 +264,7 @@ def named_scoring(name: str, classify: bool, more: str = "") -> Scoring:
     found = known_scoring(name, classify)
     if found is None:
         names = ", ".join(OF_CLASSES if classify else OF_NUMBERS)
-        what = "classes" if classify else "numbers"
+        what = "classification" if classify else "regression"
         others = f", {more}" if more else ""
         raise ValueError(f"scoring={name!r}: for {what}, expected one of {names}{others}")
     return found

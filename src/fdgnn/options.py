@@ -109,7 +109,7 @@ class TrainingOptions:
             raise ValueError(f"model {self.model!r} has no settings; choose 'paper' or 'wl'")
         for name in ("threshold", "class_weight"):
             if getattr(self, name) is not None and not classify:
-                raise ValueError(f"`{name}` is for classes, but the target is a number")
+                raise ValueError(f"`{name}` is for classification, but the target is numeric")
         return self
 
     def with_defaults(self, targets: Targets) -> Self:

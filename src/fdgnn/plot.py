@@ -16,7 +16,7 @@ from fdgnn.explanations.drawing import literal
 from fdgnn.extras import require
 from fdgnn.graphs.converters import as_batch
 from fdgnn.html import model_views
-from fdgnn.tasks import guess_task
+from fdgnn.tasks import infer_task
 
 __all__ = ["plot_embedding"]
 
@@ -67,7 +67,7 @@ def plot_embedding(model: Any, graphs: Any, y: Any = None, *, ax: Any = None) ->
         ax = require("matplotlib.pyplot", "plot", "Plots").figure(layout="constrained").subplots()
     if values is None:
         ax.scatter(*places.T, s=22, color=COLORS[0], alpha=0.75, linewidths=0)
-    elif is_regressor(model) or guess_task(values) == "regression":
+    elif is_regressor(model) or infer_task(values) == "regression":
         points = ax.scatter(*places.T, s=22, c=values, cmap="viridis", alpha=0.9, linewidths=0)
         ax.figure.colorbar(points, ax=ax, label="target")
     else:

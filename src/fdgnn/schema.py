@@ -80,8 +80,8 @@ class ReadOptions(Record, frozen=True, kw_only=True, omit_defaults=True, repr_om
     vertex_attributes : str or sequence of str, optional
         Attributes of vertices in GraphML files and in graphs of networkx, igraph, PyG and DGL; by
         default ``label`` (``x`` in PyG and DGL), or the only attribute. If there are several, the
-        one with text has the labels and the others are features; if none has text, the data of
-        vertices "both" reads the last one as labels.
+        one with text has the labels and the others are features; if none has text, "both" as
+        the data of vertices reads the last one as labels.
     edge_attribute : str, optional
         Attribute of edges in GraphML files and in graphs of networkx, igraph, PyG and DGL; by
         default ``label`` (``edge_attr`` in PyG and DGL) and ``weight`` (``edge_weight``), if all

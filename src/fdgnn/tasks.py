@@ -14,7 +14,7 @@ from fdgnn.targets import Targets, class_targets, number_classes, number_targets
 MOST_CLASSES = 20  # whole numbers with more different values are inferred to be regression targets
 
 
-def guess_task(y: Array) -> TaskName:
+def infer_task(y: Array) -> TaskName:
     """Infer the task: text, bools and few different whole numbers are classes, others numbers."""
     if y.dtype.kind not in "iuf":
         return "classification"
@@ -39,19 +39,19 @@ def table_targets(table: GraphTable, task: TaskName | None = None) -> tuple[Grap
     if table.y is None:
         raise DatasetFormatError("no target column is given; name it by `target`")
     if not table.targets:
-        return table.graphs, one_target(table.y, task or guess_task(table.y))
+        return table.graphs, one_target(table.y, task or infer_task(table.y))
     # Several columns: all are classes, or all are numbers.
     columns = dict(zip(table.targets, table.y.T, strict=True))
     if task is None:
         kinds: dict[TaskName, str] = {}
         for name, column in columns.items():
             known = np.array([value for value in column.tolist() if value is not None])
-            kinds.setdefault(guess_task(known), name)
+            kinds.setdefault(infer_task(known), name)
         if len(kinds) > 1:
             raise DatasetFormatError(
-                f"the targets are of two kinds: {kinds['classification']!r} has classes, and "
-                f"{kinds['regression']!r} numbers; fit them separately, or set `task` to one kind "
-                "for all"
+                f"{kinds['classification']!r} is a classification target and "
+                f"{kinds['regression']!r} a regression target; fit them separately, or set `task` "
+                "to one kind for all"
             )
         task = next(iter(kinds))
     targets = class_targets if task == "classification" else number_targets

@@ -48,7 +48,7 @@ _pools: WeakSet[WorkerPool] = WeakSet()
 
 @dataclass(frozen=True)
 class Workers:
-    """Who carries work out: this machine, or a Dask cluster.
+    """Processes and threads of this machine, or a Dask cluster.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ class Workers:
                 while not wait([waiting[0]], timeout=_SECONDS_BETWEEN_LOOKS).done:
                     watch()
                     if self.client is not None and not self.client.nthreads():
-                        raise StudyError("all workers of the cluster are gone")
+                        raise StudyError("all workers of the cluster have disconnected")
                 result = waiting.popleft().result()
                 waiting.extend(map(submit, islice(left, 1)))
                 yield result

@@ -223,7 +223,7 @@ def described(what: Any) -> tuple[str, dict[str, dict[str, Any]]]:
 
 
 def command(
-    example: str, name: str | None = None, *, of: typer.Typer = app
+    example: str, *, of: typer.Typer = app
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator that makes a command of a function.
 
@@ -233,7 +233,7 @@ def command(
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
         text, epilog = described(function)[0], f"Example: {example}"
-        return of.command(name, cls=_Command, help=text, epilog=epilog)(_expanded(function))
+        return of.command(cls=_Command, help=text, epilog=epilog)(_expanded(function))
 
     return register
 

@@ -83,7 +83,7 @@ def evaluate(
                     f"`{name}` is not for --model paper, whose protocol chooses by accuracy and "
                     "counts all errors alike"
                 )
-        if opt.AskedSplit.of(asked.split) != opt.AskedSplit():
+        if opt.SplitOption.of(asked.split) != opt.SplitOption():
             raise ValueError("--split is not for --model paper, whose protocol splits at random")
     else:
         given = {
@@ -290,11 +290,11 @@ def read_task(
     from fdgnn.evaluation.splits import read_splits
     from fdgnn.tasks import one_target, table_targets
 
-    held_out, context, table = opt.AskedSplit.of(asked.split), run.context, None
+    held_out, context, table = opt.SplitOption.of(asked.split), run.context, None
     reading = opt.with_vertices_of(how, options.model)
     if held_out.name == "time":
         raise ValueError("--split time is for fit; an evaluation holds every graph out once")
-    if splits is not None and held_out != opt.AskedSplit():
+    if splits is not None and held_out != opt.SplitOption():
         raise ValueError("--splits FILE defines the held-out graphs; leave --split out")
     if is_table(data, how.format):
         name = dataset_of(data)

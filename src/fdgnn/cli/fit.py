@@ -151,7 +151,7 @@ def fit(
         given = {"n_estimators": PAPER_ESTIMATORS, **given}
     options = replace(choice, settings=given, work_dir=parts, seed=run.random_state)
     check_model(options)
-    context, held_out = run.context, opt.AskedSplit.of(asked.split)
+    context, held_out = run.context, opt.SplitOption.of(asked.split)
     if how.standardize is None and changes is not None:
         raise ValueError("`changes` lists what `standardize` changes; give both")
     changed = changes or output.with_name(f"{output.name}.changes.csv")
@@ -182,9 +182,7 @@ def fit(
         }
         for name, value in only_in_core.items():
             if value is not None:
-                raise ValueError(
-                    f"`{name}` is for training in memory; out of core there is no such choice"
-                )
+                raise ValueError(f"`{name}` has no effect out of core; leave it out")
         fit_out_of_core(data, output, reading, options, scale, invalid, context, run.as_json)
         return
     resumes_from(parts)
@@ -250,9 +248,9 @@ def _print_training(
     for line in [*score_lines(found), *map(name_options, found.notes)]:
         show(line)
     if found.times.n_resumed:
-        parts = counted(found.times.n_resumed, "part")
+        parts = counted(found.times.n_resumed, "checkpoint")
         verb = agreeing(found.times.n_resumed, "was", "were")
-        show(f"{parts} of the search {verb} finished before, and reused")
+        show(f"{parts} of the search {verb} reused")
     if len(found.folds) == 1:
         show(f"scored on one outer fold, {found.folds[0].n_test} of {searched_on} graphs")
     if searched_on < found.n_graphs:

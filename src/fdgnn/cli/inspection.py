@@ -86,7 +86,7 @@ def describe(graphs: GraphBatch, y: Array | None) -> dict[str, Any]:
     from fdgnn.html.data_statistics import graph_counts
 
     numeric = False
-    if y is not None and y.dtype.kind in "iuf":  # as `tasks.guess_task`, without scikit-learn
+    if y is not None and y.dtype.kind in "iuf":  # as `tasks.infer_task`, without scikit-learn
         numeric = bool((y != np.round(y)).any()) or len(np.unique(y)) > SHOWN_CLASSES
     classes = None if y is None or numeric else y
     sizes, edge_labels = np.diff(graphs.vertex_offsets), graphs.edge_label_codes

@@ -137,7 +137,7 @@ FitDataOptions = Annotated[
 
 
 def with_vertices_of(how: ReadOptions, model: ModelName) -> ReadOptions:
-    """Return options that read of vertices what suits a model, unless the options say it.
+    """Return the reading options with the vertex data that a model needs, unless they are given.
 
     The paper's model labels atoms by element: it rejects new labels, of which a vocabulary of types
     has more. Of TU datasets with labels and attributes of vertices only the ensemble reads both.
@@ -162,14 +162,14 @@ SplitWords = Annotated[
 
 
 @dataclass(frozen=True)
-class AskedSplit:
+class SplitOption:
     """The words after ``--split``."""
 
     name: str = "random"
     column: str | None = None
 
     @classmethod
-    def of(cls, words: str) -> AskedSplit:
+    def of(cls, words: str) -> SplitOption:
         """Read "random", "scaffold", "group COLUMN" or "time COLUMN", or raise ValueError."""
         name, _, column = words.partition(" ")
         if name not in ("random", "scaffold", "group", "time"):

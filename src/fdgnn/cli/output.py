@@ -202,7 +202,7 @@ def score_lines(found: Evaluation) -> list[str]:
 
 
 def _usual(found: Evaluation) -> list[MetricScores]:
-    """Return the scores by the metric that chooses, and by those that most people ask for."""
+    """Return the scores by the selection metric and the usual metrics."""
     names = (found.protocol.scoring, *_ALWAYS, "r2", "rmse")
     return [each for each in found.metrics if each.metric in names]
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fdgnn.html.report_data import ReportData
 
 WantPage = Annotated[
-    bool, typer.Option("--report/--no-report", help="Write a report page into the directory.")
+    bool, typer.Option("--report/--no-report", help="Write an HTML report to the directory.")
 ]
 Output = Annotated[Path, typer.Option("--output", "--out", "-o", help="The HTML file to write.")]
 Title = Annotated[str | None, typer.Option(help="The title of the page.")]
@@ -33,7 +33,7 @@ BesideModel = Annotated[
     str | None, typer.Option(help="Graphs for a model file: a name, file or folder.")
 ]
 PageFile = Annotated[
-    Path | None, typer.Option("--report", help="Write a report page into this HTML file.")
+    Path | None, typer.Option("--report", help="Write an HTML report to this file.")
 ]
 
 
@@ -70,10 +70,10 @@ def page_at(output: Path, context: Context, *, required: bool = False) -> Iterat
         yield
     except (FDGNNError, OSError, ValueError) as error:
         if required:
-            raise StudyError(f"no report page: {one_line(error)}") from error
-        say(f"no report page: {one_line(error)}")
+            raise StudyError(f"no HTML report: {one_line(error)}") from error
+        say(f"no HTML report: {one_line(error)}")
     else:
-        say(f"report page: {output}", context.quiet)
+        say(f"HTML report: {output}", context.quiet)
 
 
 def model_data(

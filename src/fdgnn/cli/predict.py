@@ -293,7 +293,7 @@ def explain(
     ) as write:
         with listing(invalid) as rejected:
             for table in iter_graphs(data, how, like=fitted):
-                explained, refused = explanation.explain_table(
+                explained, rejected_rows = explanation.explain_table(
                     fitted, table, wanted, target=explained_class, edges=edges, groups=choice,
                     n_counterfactuals=counterfactuals, precision=precision,
                 )  # fmt: skip
@@ -309,7 +309,7 @@ def explain(
                     out_of_domain=sum(each["out_of_domain"] is not None for each in found),
                     unanswered=sum(each["score"] is None for each in found),
                 )
-                rejected.extend(refused)
+                rejected.extend(rejected_rows)
                 if draw is not None:
                     explanation.draw_all(explained, draw, drawn)
             if n_explained == 0:

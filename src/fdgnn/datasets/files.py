@@ -53,7 +53,7 @@ def readable(
     except damage as error:
         lines = str(getattr(error, "strerror", None) or error).splitlines()
         why = lines[0].rstrip(".") if lines else type(error).__name__
-        raise DatasetFormatError(f"{name}: it cannot be read ({why}){remedy}") from error
+        raise DatasetFormatError(f"{name}: cannot be read ({why}){remedy}") from error
 
 
 @dataclass

@@ -312,7 +312,7 @@ RowChunk = tuple[int, Sequence[Row]]  # rows that are not read yet, after the fi
 
 @dataclass(frozen=True)
 class ChunkReader:
-    """The way from some rows of a file to a table; it can go to other processes."""
+    """Converter of some rows of a file to a table, for any process."""
 
     name: str  # of the file
     source: Literal["table", "molecules", "networks"]

@@ -580,7 +580,7 @@ class TransformerEncoder(Encoder):
         return np.asarray(X.reshape(len(X), -1))
 
     def attribute(self, graphs: GraphBatch, n_jobs: int | None = None) -> NoReturn:
-        """Raise ValueError: a transformer has no contributions of vertices."""
+        """Raise ValueError: a transformer has no attributions of vertices."""
         raise ValueError(
             f"a {self.shown_name} has no attributions; derive it from fdgnn.encoders.Encoder and "
             "give it `attribute`, or `vertex_features`"

@@ -280,12 +280,12 @@ class LabelCounts(Encoder):
             edges = take(rest, "feature_edges", 2)
             counts = take(rest, "feature_counts", 1, np.int32)
             if edges.shape != shape or counts.shape != shape[:1]:
-                raise ModelFileError(f"its counts need edges of bins of the shape {shape}")
+                raise ModelFileError(f"bin boundaries must have the shape {shape}")
             if (counts < 0).any() or (counts > shape[1]).any():
-                raise ModelFileError("its counts have more edges of bins than there are")
+                raise ModelFileError("counts of bin boundaries are out of range")
             found = np.where(np.arange(shape[1]) < counts[:, None], edges, np.inf)
             if not (found[:, 1:] >= found[:, :-1]).all():
-                raise ModelFileError("the edges of its bins do not ascend")
+                raise ModelFileError("bin boundaries are not ascending")
             self.feature_edges_ = found
         super().restore(facts, rest, graph_kind)
 

@@ -163,7 +163,7 @@ def build_encoder(record: EncoderRecord) -> Encoder:
     for name in kind.encoder_parameters:
         inner = getattr(_facts_of(record, kind), name)
         if any(_class_of(each).encoder_parameters for _, each in inner):
-            reject("it joins encoders that are joined themselves, which a file cannot have")
+            reject("a union inside a union cannot be saved")
         if name in parameters:
             reject(f"a {kind.__name__} has no parameter {name!r} in a file")
         parameters[name] = [(key, build_encoder(each)) for key, each in inner]

@@ -555,16 +555,16 @@ class WLCounts(LabelCounts):
         return arrays if self.columns_ is None else arrays | {"columns": self.columns_}
 
     def restore(self, facts: Any, arrays: Mapping[str, Array], graph_kind: GraphKind) -> None:
-        """Restore and check facts, edges of bins and columns from a model file."""
+        """Restore and check facts, bin boundaries and columns from a model file."""
         rest = dict(arrays)
         self.arc_vocabulary_ = facts.arc_vocabulary
         edges: Any = np.empty(0)
-        if not facts.whole_weights:  # edges of bins, infinite after the last real one
+        if not facts.whole_weights:  # bin boundaries, infinite after the last real one
             edges, most = take(rest, "weight_edges", 1), WEIGHT_BINS - 1
             if len(edges) > most:
-                raise ModelFileError(f"its WL features need at most {most} edges of weights")
+                raise ModelFileError(f"WL features have at most {most} bin boundaries for weights")
             if not (edges[1:] >= edges[:-1]).all():
-                raise ModelFileError("the edges of its bins do not ascend")
+                raise ModelFileError("bin boundaries are not ascending")
             edges = np.concatenate([edges, np.full(most - len(edges), np.inf)])
         self.arcs_ = EdgeData(facts.labeled_arcs, facts.weighted_arcs, facts.whole_weights, edges)
         self.columns_ = None

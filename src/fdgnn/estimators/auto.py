@@ -60,11 +60,11 @@ class Auto(GraphModel):
         "descriptors": OneOf(("auto", *DESCRIPTOR_SETS, None)),
     }
     _accuracy_by_squares = True
-    # States of the ensemble's reservoirs that still move are features like others: validation has
-    # judged them, and a base model that they make clearly worse is not averaged.
+    # States that did not converge are features like others: base models are validated with them,
+    # and the rule rejects a base model that they make significantly worse.
     _remedy = (
-        "out-of-fold predictions have judged the reservoirs as they are, so nothing has to be "
-        'done; candidates="wl" (--model wl) has none'
+        "base models were selected with these states, so nothing has to be done; "
+        ' candidates="wl" (--model wl) has none'
     )
 
     def _encoder_names(self) -> list[Any]:

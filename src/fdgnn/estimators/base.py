@@ -71,7 +71,7 @@ _OF_ONE_FIT = ("_moments", "_training_graphs", "n_iter_", "converged_")  # what 
 
 
 class GraphModel(BaseEstimator):  # type: ignore[misc]
-    """A model of graphs; subclasses say what it is made of, and what its outputs mean."""
+    """A model of graphs; subclasses define its base models and outputs."""
 
     _rules: ClassVar[Mapping[str, Rule]] = {"n_jobs": Jobs()}
     #: Whether targets are classes; the parameter for uncertainty from out-of-fold predictions.

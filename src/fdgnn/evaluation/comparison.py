@@ -42,7 +42,7 @@ from fdgnn.folds import Split
 from fdgnn.graphs.converters import as_batch
 from fdgnn.schema import TaskName
 from fdgnn.targets import read_targets
-from fdgnn.tasks import guess_task
+from fdgnn.tasks import infer_task
 
 __all__ = ["METHODS", "Limits", "Search", "compare", "compare_methods", "default_methods"]
 
@@ -129,7 +129,7 @@ def compare(
     batch = as_batch(graphs)
     if protocol not in PROTOCOLS:
         raise ValueError(f"no protocol {protocol!r}; there are {', '.join(PROTOCOLS)}")
-    classify = (task or guess_task(np.asarray(y))) == "classification"
+    classify = (task or infer_task(np.asarray(y))) == "classification"
     targets = read_targets(y, batch, classify)
     folds = Split().nested(targets, n_outer, n_inner, seed)
     given = EvaluationTask(name, batch, targets, folds, seed=seed)

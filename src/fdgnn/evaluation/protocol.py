@@ -313,7 +313,6 @@ class PaperEvaluation(TimedEvaluation):
                 configuration=configuration,
                 alpha=self.alphas[Counter(own[c].ravel().tolist()).most_common(1)[0][0]],
                 scores=best[c].tolist(),
-                by_alpha=validation[c].mean(axis=(0, 1)).tolist(),
             )
             for c, configuration in enumerate(self.configurations)
         ]

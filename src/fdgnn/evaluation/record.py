@@ -233,14 +233,11 @@ class TriedConfiguration(Record, frozen=True, kw_only=True):
         The alpha that most random initializations take.
     scores : list of float
         Mean validation score of each random initialization with its best alpha.
-    by_alpha : list of float
-        Mean validation score by alpha.
     """
 
     configuration: Configuration
     alpha: Alpha
     scores: list[float]
-    by_alpha: list[float]
 
 
 class PublishedScore(Record, frozen=True, kw_only=True):

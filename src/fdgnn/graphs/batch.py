@@ -554,7 +554,7 @@ class GraphBatch(Sequence[Graph]):
 
     @cached_property
     def colors(self) -> Ints:
-        """The stable color of each vertex; equal colors have equal numbers in all graphs."""
+        """The stable WL label of each vertex; equal labels have equal numbers in all graphs."""
         before, n_iterations = -1, int(self.coloring.n_iterations.max(initial=0))
         while True:  # two graphs may differ only after more iterations than either needs alone
             refined = colors.refine(self.structure, self.first_colors, n_iterations).colors

@@ -48,7 +48,7 @@ class Coloring(NamedTuple):
     signatures : (n_graphs,) uint64
         Equal for graphs that color refinement cannot distinguish.
     colors : (n_vertices,) uint64
-        Hashes. Graphs can be compared by them if they were refined for equally many rounds.
+        Hashes. Graphs can be compared by them if they were refined for equally many iterations.
     """
 
     classes: npt.NDArray[np.int32]

@@ -139,7 +139,7 @@ def of_dgl(graph: Any) -> ForeignGraph:
 
 @dataclass
 class AttributeReader:
-    """The way from graphs of other libraries to raw graphs; the first ones decide what is read.
+    """Converter of graphs of other libraries to raw graphs; the first ones decide what is read.
 
     Attributes
     ----------

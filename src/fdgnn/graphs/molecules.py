@@ -43,7 +43,7 @@ STEREO_FEATURES = ("R", "S")  # further features of an atom, where stereo is ask
 BONDS: dict[EdgeUse, Bonds | None] = {
     "labels": "types", "weights": "orders", "ignore": None,
 }  # fmt: skip
-NOTHING_ON_EDGES = "the edges carry nothing that could become {}; use `edge_labels='ignore'`"
+NOTHING_ON_EDGES = "the edges have no data to use as {}; use `edge_labels='ignore'`"
 _KINDS_OF_ATOMS = 2**14  # of which a reader keeps labels; molecules have a few hundred
 
 
@@ -120,7 +120,7 @@ class Molecule:
 
 
 class MoleculeReader:
-    """The way from a molecule to a graph.
+    """Converter of molecules to graphs.
 
     Parameters
     ----------
@@ -411,12 +411,12 @@ def _bond_types(mol: Any, arcs: tuple[Ints, ...], orders: Floats) -> list[str]:
     return _with_codes(map(_bond_type, orders.tolist()), map(codes.__getitem__, ends))
 
 
-#: What standardization may do to a molecule, and how it is told.
+#: What standardization may do to a molecule, and how it is reported.
 STEPS = {
     "fragment": "reduced to the largest fragment",
     "charge": "neutralized",
     "tautomer": "written as the canonical tautomer",
-    "stereo": "left without some of their stereo by the rules of tautomers",
+    "stereo": "stereochemistry removed where tautomers do not keep it",
 }
 
 Standardizer = Callable[[Any], tuple[Any, tuple[str, ...]]]

@@ -340,7 +340,7 @@ def _unknown_classes(found: Predictions) -> list[str]:
     names, n = found.classes[n_known:], int((found.actual >= n_known).sum())
     which, it = ("class", "it") if len(names) == 1 else ("classes", "them")
     return [
-        f"The model does not know the {which} {few(names)}: it cannot be right about the "
+        f"The training data have no {which} {few(names)}, so the model cannot predict {it} for the "
         f"{plural(n, 'graph')} that {'has' if n == 1 else 'have'} {it}."
     ] * bool(names)
 

@@ -105,10 +105,10 @@ def plural(n: int, one: str, many: str | None = None) -> str:
     return f"{count(n)} {one if n == 1 else many or one + 's'}"
 
 
-def few(values: Sequence[object], most: int = 5) -> str:
+def few(values: Sequence[object]) -> str:
     """Some of the values in words: a, b, and how many more there are."""
-    more = len(values) - most
-    return listed([*values[:most], f"{more} more"] if more > 0 else values)
+    more = len(values) - 5
+    return listed([*values[:5], f"{more} more"] if more > 0 else values)
 
 
 def sentence(text: str) -> str:

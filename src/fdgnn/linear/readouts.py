@@ -137,9 +137,9 @@ class KernelReadout:
     shares: tuple[float, ...] = (1.0,)  # of each kernel in k, which add up to 1
 
     @cached_property
-    def _kernels(self) -> list[_Gaussian]:
+    def _kernels(self) -> list[_RBFKernel]:
         parts = column_groups(self.examples, self.starts)
-        return [_Gaussian(*each) for each in zip(parts, self.sharpness.tolist(), strict=True)]
+        return [_RBFKernel(*each) for each in zip(parts, self.sharpness.tolist(), strict=True)]
 
     def outputs(self, X: Features) -> Floats:
         """Return the outputs (m, q) for features (m, P)."""
@@ -186,7 +186,7 @@ class KernelReadout:
 
 
 @dataclass(frozen=True, eq=False)
-class _Gaussian:
+class _RBFKernel:
     """The kernel of a group of columns with the examples."""
 
     examples: sp.csr_array  # (n, width)

@@ -364,7 +364,7 @@ _kept: dict[str, Any] = {}
 
 @dataclass(frozen=True)
 class _Loader:
-    """The way from a chunk of graphs to its features."""
+    """Loader of the features of a chunk of graphs."""
 
     encoder: Encoder
     expansion: RandomExpansion | None

@@ -48,7 +48,7 @@ def find_shards(data: str) -> list[Shard]:
     except FileNotFoundError as error:
         raise DatasetNotFoundError(f"{data}: there is no such file") from error
     except OSError as error:
-        raise DatasetNotFoundError(f"{data}: it cannot be opened ({error})") from error
+        raise DatasetNotFoundError(f"{data}: cannot be opened ({error})") from error
 
 
 def rows_about(places: Sequence[str]) -> int | None:
@@ -107,9 +107,9 @@ class ShardRequest:
         except FDGNNError:
             raise
         except FileNotFoundError as error:
-            raise DatasetNotFoundError(f"{shard.path}: it is gone") from error
+            raise DatasetNotFoundError(f"{shard.path}: the file no longer exists") from error
         except DAMAGE as error:
-            raise DatasetFormatError(f"{shard.path}: it cannot be read ({error})") from error
+            raise DatasetFormatError(f"{shard.path}: cannot be read ({error})") from error
 
     def resolved(self, shard: Shard) -> ShardRequest:
         """Decide on the first rows of a shard how to read all."""

@@ -134,7 +134,7 @@ def check_method(name: str, *, molecules: bool = True, classify: bool = True) ->
     if not (entry.regression or classify):
         known = ", ".join(n for n, each in METHODS.items() if each.regression)
         raise ValueError(
-            f"{name} is for classes, but the target is a number; choose some of {known}"
+            f"{name} is for classification, but the target is numeric; choose some of {known}"
         )
     networks = " (install PyTorch's CPU build first)" if "torch" in entry.libraries else ""
     for library in entry.libraries:
