@@ -506,11 +506,11 @@ def test_folds_that_were_finished_in_time_are_kept(task, tmp_path, monkeypatch):
             patch.setattr(type(method), "_test", first)
             with pytest.raises(TimeoutError):
                 method.run(path / "parts", Context())
-        return "out of time", "it was given 1 s"
+        return "out of time", "limit of 1 s"
 
     monkeypatch.setattr(comparison, "run_in_process", stopped)
     found = compare_methods(numbers_like(task), tmp_path, ["labels-rf"])[0]
-    assert (found.status, found.reason) == ("out of time", "it was given 1 s")
+    assert (found.status, found.reason) == ("out of time", "limit of 1 s")
     assert len(found.folds) == len(found.by("r2").folds) == 1
     assert found.score == found.by("r2").folds[0]
     assert found.std is None
@@ -530,7 +530,7 @@ def numbers_like(task):
 def test_running_out_of_memory(task, tmp_path):
     found = run(task, tmp_path, ["wl"], limits=Limits(megabytes=30))
     assert [one.status for one in found] == ["out of memory"] * 2
-    assert found[1].reason == "it was given 30 MB"
+    assert found[1].reason == "limit of 30 MB"
 
 
 def test_a_method_that_crashes_says_why(task, tmp_path, monkeypatch):

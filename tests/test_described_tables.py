@@ -99,7 +99,7 @@ def test_a_row_with_text_where_numbers_were_is_a_bad_row(tmp_path):
     other = table(tmp_path / "b.csv", size=replaced(SIZE, row3="heavy"))
     found = read_graphs(other, like=schema)
     assert [(bad.row, bad.reason) for bad in found.rejects] == [
-        (3, "its descriptor 'size' is 'heavy', expected a number")
+        (3, "descriptor 'size' is 'heavy', expected a number")
     ]
     assert len(found.graphs.descriptors) == N - 1
     with pytest.raises(ValueError, match="`descriptors` has 'site', which the model was not"):
@@ -143,7 +143,7 @@ def test_predict_reads_them_by_itself_and_explain_has_a_row_for_each(fitted):
         rows = list(csv.DictReader(file))
     assert len(rows) == N
     assert rows[1]["warning"] == "descriptor site is west, which was not seen during fit"
-    assert rows[2]["error"] == "its descriptor 'size' is 'heavy', expected a number"
+    assert rows[2]["error"] == "descriptor 'size' is 'heavy', expected a number"
     model = load_model(folder / "model.fdgnn")
     graphs = read_graphs(folder / "train.csv", like=model).graphs
     assert [row["prediction"] for row in rows[3:]] == model.predict(graphs)[3:].tolist()

@@ -112,7 +112,7 @@ def test_tables_are_read_in_whatever_form_they_come():
     [
         ({"a": [1.0] * 3}, r"descriptor 'a' has 3 values, but there are 60 graphs"),
         ({"a": [1.0] * 59 + ["x"]}, r"descriptor 'a' has the value 'x' beside numbers"),
-        ({"a": [1.0] * 59 + [np.inf]}, r"graph 59: its descriptor 'a' is infinite"),
+        ({"a": [1.0] * 59 + [np.inf]}, r"graph 59: descriptor 'a' is infinite"),
         ({"a": [[1.0, 2.0]] * 60}, r"descriptor 'a' has lists as values"),
         (np.zeros(60), r"descriptors have shape \(60,\), expected \(n_graphs, n_descriptors\)"),
         ({}, "there are no descriptors; give at least one column"),
@@ -126,7 +126,7 @@ def test_bad_tables_are_one_line(table, message):
 
 def test_graphs_of_a_list_that_do_not_fit_are_named():
     one, two = GRAPHS[0], GRAPHS[1]
-    with pytest.raises(GraphError, match=r"graph 1: it is .*described by b, but graph 0 is"):
+    with pytest.raises(GraphError, match=r"graph 1: .*described by b, but graph 0 is"):
         as_batch([replace(one, descriptors={"a": 1}), replace(two, descriptors={"b": 1})])
     given = [
         replace(one, descriptors={"a": None}),
@@ -332,6 +332,5 @@ def test_numbers_beyond_those_of_training_are_unlike(name, tmp_path):
         told = one.out_of_domain(asked)
         assert set(told) == plain | {0}
         assert (
-            "its descriptor size is 7.5, and -1 to 5 in training; its descriptor heat is -3, "
-            in (told[0])
+            "descriptor size is 7.5, and -1 to 5 in training; descriptor heat is -3, " in (told[0])
         )

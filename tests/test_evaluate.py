@@ -619,7 +619,7 @@ def test_outer_folds_of_evaluate_and_compare_are_the_same(n_graphs, kind):
     (["--target", "word", "--scoring", "r2"], "--scoring r2: for classification, expected one"),
     (["--target", "size", "--scoring", "nonsense"], "--scoring nonsense: expected one of accuracy"),
     (["--target", "size", "--model", "paper"], "choose --model auto"),
-    (["--target", "word", "--task", "regression"], "its target is not a number"),
+    (["--target", "word", "--task", "regression"], "target is not a number"),
     (["--target", "size", "--split", "time", "batch"], "--split time is for fit"),
     (["--target", "word", "--split", "group", "batch", "--model", "paper"], "--split is not for"),
     (["--target", "size", "--splits", "x.json", "--split", "group", "batch"], "leave --split out"),

@@ -124,7 +124,7 @@ def test_nothing_that_is_not_finite_leaves_an_estimator():
         model.estimators_[0].readout.coef[:] = 1.6e308
         with (
             np.errstate(over="ignore", invalid="ignore"),
-            pytest.raises(GraphError, match="graph 0: its output is NaN or infinite"),
+            pytest.raises(GraphError, match="graph 0: output is NaN or infinite"),
         ):
             model.predict(GRAPHS)
 

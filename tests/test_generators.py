@@ -139,8 +139,8 @@ def test_the_same_seed_gives_the_same_graphs(make):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: datasets.make_cycles([5, 2]), "graph 1: it has 2 vertices, and at least 3 are"),
-        (lambda: datasets.make_cliques([0]), "graph 0: it has 0 vertices"),
+        (lambda: datasets.make_cycles([5, 2]), "graph 1: 2 vertices, and at least 3 are"),
+        (lambda: datasets.make_cliques([0]), "graph 0: 0 vertices"),
         (lambda: datasets.make_stars([]), "at least one"),
         (lambda: datasets.make_stars([2.5]), "sizes must be integers"),
         (lambda: datasets.make_random_graphs(n_graphs=0), "at least one"),

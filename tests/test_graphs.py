@@ -484,7 +484,7 @@ BAD_GRAPHS = {
     "ragged edge_index": (Graph([[0, 1], [1]]), "not a rectangular array"),
     "a stray id": (Graph([[0], [2**40]]), "vertex 1099511627776; number the vertices from 0"),
     "a smaller stray id": (Graph([[0], [10**7]]), "vertex 10000000; number the vertices from 0"),
-    "no vertices": (Graph([]), "no vertices; leave it out"),
+    "no vertices": (Graph([]), "no vertices; leave the graph out"),
     "no vertices, said so": (Graph([], n_vertices=0), "no vertices"),
     "no labels": (Graph([], labels=[]), "no vertices"),
     "negative size": (Graph(EDGE, n_vertices=-1), "n_vertices is -1, expected an integer"),
@@ -581,7 +581,7 @@ PLAIN = "undirected, with neither labels nor features, without weights"
 @pytest.mark.parametrize(
     ("first", "other", "what"),
     [
-        (GOOD, Graph(EDGE, directed=True), f"it is directed, .* but graph 0 is {PLAIN}"),
+        (GOOD, Graph(EDGE, directed=True), f"directed, .* but graph 0 is {PLAIN}"),
         (GOOD, Graph(EDGE, labels=[1, 2]), "with integer labels"),
         (Graph(EDGE, labels=[1, 2]), GOOD, PLAIN),
         (GOOD, Graph(EDGE, features=[[1], [2]]), "with 1 features per vertex"),
@@ -598,7 +598,7 @@ PLAIN = "undirected, with neither labels nor features, without weights"
             Graph(EDGE, edge_labels=[1]),
             "without weights, with integer edge labels, but graph 0",
         ),
-        (Graph(EDGE, edge_labels=["a"]), GOOD, f"it is {PLAIN}, but .* with text edge labels"),
+        (Graph(EDGE, edge_labels=["a"]), GOOD, f"{PLAIN}, but .* with text edge labels"),
         (Graph(EDGE, edge_labels=[1]), Graph(EDGE, edge_labels=["1"]), "text edge .* integer edge"),
     ],
 )
@@ -624,15 +624,15 @@ def test_different_weights_are_named_inside_their_own_graph():
 def test_empty_lists_and_other_things():
     with pytest.raises(GraphError, match="no graphs"):
         GraphBatch.from_graphs([])
-    with pytest.raises(GraphError, match="graph 1: it is a tuple, not a Graph; as_batch converts"):
+    with pytest.raises(GraphError, match="graph 1: a tuple, not a Graph; as_batch converts"):
         GraphBatch.from_graphs([GOOD, (EDGE, None)])
     assert GraphBatch.collect({}) == (None, {})
 
 
 def test_an_error_knows_its_graph_and_its_reason():
-    error = GraphError("it has no vertices", 3)
-    assert (error.graph, error.reason) == (3, "it has no vertices")
-    assert str(error) == "graph 3: it has no vertices"
+    error = GraphError("no vertices", 3)
+    assert (error.graph, error.reason) == (3, "no vertices")
+    assert str(error) == "graph 3: no vertices"
     assert str(GraphError("no graphs")) == "no graphs"
     for one in (error, UnknownLabelError("label 7", 0), GraphError("no graphs")):
         again = pickle.loads(pickle.dumps(one))
@@ -688,8 +688,8 @@ TWO = np.array([0, 2, 4])
         (TWO, [[0.0], [1.0]], {}, "expected integers"),
         (TWO, [0, 1], {}, r"shape \(2,\)"),
         (TWO, np.array([[0], [2**64 - 1]], dtype=np.uint64), {}, "18446744073709551615"),
-        ([0, 2, 2], [[], []], {}, "graph 1: it has no vertices"),
-        ([0, 3, 2], [[], []], {}, "graph 1: it has no vertices"),
+        ([0, 2, 2], [[], []], {}, "graph 1: no vertices"),
+        ([0, 3, 2], [[], []], {}, "graph 1: no vertices"),
         ([0], [[], []], {}, "vertex_offsets"),
         ([], [[], []], {}, "vertex_offsets"),
         ([1, 2], [[], []], {}, "vertex_offsets"),

@@ -118,11 +118,11 @@ def test_a_graph_without_vertices_of_it_is_the_rest():
         ([{"a": [0]}], "groups has 1 entries; expected an entry for each of 2 graphs"),
         ({"a": [0]}, "groups has dict; expected an entry for each of 2 graphs"),
         ("parts", "groups has str"),
-        ([{"a": [0]}, {"b": [0, 99]}], "graph 1: its group 'b' has vertex 99, but there are"),
-        ([{"a": [-1]}, {}], "graph 0: its group 'a' has vertex -1"),
-        ([{"a": []}, {}], "graph 0: its group 'a' is not a list of vertices"),
-        ([{"a": [0.5]}, {}], "graph 0: its group 'a' is not a list of vertices"),
-        ([{"a": "x"}, {}], "graph 0: its group 'a' is not a list of vertices"),
+        ([{"a": [0]}, {"b": [0, 99]}], "graph 1: group 'b' has vertex 99, but there are"),
+        ([{"a": [-1]}, {}], "graph 0: group 'a' has vertex -1"),
+        ([{"a": []}, {}], "graph 0: group 'a' is not a list of vertices"),
+        ([{"a": [0.5]}, {}], "graph 0: group 'a' is not a list of vertices"),
+        ([{"a": "x"}, {}], "graph 0: group 'a' is not a list of vertices"),
     ],
 )
 def test_groups_that_are_none_are_named(model, groups, words):
@@ -452,7 +452,7 @@ def test_a_smarts_that_no_molecule_has_is_told():
         ("c.fdgnn", ["--smarts", "CC"], "--smarts is for molecules, and there are none"),
         ("typed.fdgnn", ["--no-groups", "--smarts", "CC"], "but none are wanted"),
         ("typed.fdgnn", ["--vertex-sets", "BAD"], "line 1: not a set of vertices"),
-        ("typed.fdgnn", ["--vertex-sets", "FAR"], "its group 'x' has vertex 999"),
+        ("typed.fdgnn", ["--vertex-sets", "FAR"], "group 'x' has vertex 999"),
         ("typed.fdgnn", ["--vertex-sets", "nowhere"], "nowhere"),
     ],
 )

@@ -264,7 +264,7 @@ def test_a_nan_is_an_error_and_no_prediction(content, file):
     file.write_bytes(content)
     model = load_model(file)
     model.estimators_[0].readout.intercept[0] = np.nan
-    with pytest.raises(GraphError, match="graph 0: its output is NaN or infinite"):
+    with pytest.raises(GraphError, match="graph 0: output is NaN or infinite"):
         model.predict(GRAPHS)
 
 

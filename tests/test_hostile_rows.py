@@ -183,7 +183,7 @@ def test_a_line_that_is_too_long_is_one_bad_row(tmp_path, name):
     with limits.changed(FDGNN_MAX_ROW_BYTES=1000):
         table = read_graphs(path, target="y")
     assert table.y.tolist() == [1, 2]
-    told = "its line is too long; rows of up to 1,000 bytes are accepted (FDGNN_MAX_ROW_BYTES)"
+    told = "line is too long; rows of up to 1,000 bytes are accepted (FDGNN_MAX_ROW_BYTES)"
     assert rejected(table) == {1: told}
 
 
@@ -236,11 +236,11 @@ def test_a_table_has_a_limit_of_rejected_rows(tmp_path):
         assert len(read_graphs(path).rejects) == 10
     with (
         limits.changed(FDGNN_MAX_REJECTS=9),
-        pytest.raises(DatasetFormatError, match=told % ("row 1: its line is blank", 9)),
+        pytest.raises(DatasetFormatError, match=told % ("row 1: line is blank", 9)),
     ):
         read_graphs(path)
     with limits.changed(FDGNN_MAX_REJECTS=4):
-        with pytest.raises(DatasetFormatError, match=told % ("its line is blank", 4)):
+        with pytest.raises(DatasetFormatError, match=told % ("line is blank", 4)):
             read_graphs(path)
         assert sum(len(table.rows) for table in iter_graphs(path, chunk_size=4)) == 3
 
@@ -249,7 +249,7 @@ def test_a_header_that_is_too_long(tmp_path):
     path = write(tmp_path / "g.csv", ["x" * 2000, "1"])
     with (
         limits.changed(FDGNN_MAX_ROW_BYTES=1000),
-        pytest.raises(DatasetFormatError, match="it has no header: its line is too long"),
+        pytest.raises(DatasetFormatError, match="it has no header: line is too long"),
     ):
         read_graphs(path)
 
@@ -374,7 +374,7 @@ def test_declared_counts_are_checked_before_rdkit_sees_the_block(tmp_path, monke
     table = read_graphs(path)
     assert table.rows.tolist() == [0, 2]
     assert len(seen) == 2
-    assert rejected(table)[1].startswith("its counts line ")
+    assert rejected(table)[1].startswith("counts line ")
 
 
 def test_counts_of_mol_blocks(tmp_path):
@@ -387,14 +387,14 @@ def test_counts_of_mol_blocks(tmp_path):
     with limits.changed(FDGNN_MAX_VERTICES=29):
         found = rejected(read_graphs(path))
     assert found == {
-        1: "its counts line declares 999 atoms and 999 bonds, but its mol block has only 10 lines; "
+        1: "counts line declares 999 atoms and 999 bonds, but its mol block has only 10 lines; "
         "write the file again",
-        2: "its counts line declares 30 atoms; graphs of up to 29 vertices are accepted "
+        2: "counts line declares 30 atoms; graphs of up to 29 vertices are accepted "
         "(FDGNN_MAX_VERTICES)",
     }
     with limits.changed(FDGNN_MAX_SMILES=29):
         found = rejected(read_graphs(path))
-    assert found[2].startswith("its molecule has 30 atoms; SMILES of up to 29 characters ")
+    assert found[2].startswith("molecule has 30 atoms; SMILES of up to 29 characters ")
 
 
 def test_many_columns_of_many_lines_in_a_tu_file(tmp_path):
@@ -529,6 +529,6 @@ def test_lines_of_vertex_sets_have_a_limit_and_errors_their_number(tmp_path):
         read_vertex_sets(path)
     with (
         limits.changed(FDGNN_MAX_ROW_BYTES=10),
-        pytest.raises(DatasetFormatError, match=r"line 2: .*its line is too long"),
+        pytest.raises(DatasetFormatError, match=r"line 2: .*line is too long"),
     ):
         read_vertex_sets(path)

@@ -247,7 +247,7 @@ def test_one_of_several_numbers_of_an_edge_in_a_table():
         again = read_graphs(io.StringIO(row), format="jsonl", like=table.schema)
         assert again.graphs[0] == table.graphs[0]
     table = read_graphs(io.StringIO(row), format="jsonl", edge_attribute="edge_attr[2]")
-    assert "its edge_attr has shape (2, 2), so it has no column 2" in table.rejects[0].reason
+    assert "edge_attr has shape (2, 2), so it has no column 2" in table.rejects[0].reason
 
 
 def test_further_columns_with_data_of_vertices_and_edges():
@@ -394,7 +394,7 @@ def test_decimal_commas():
 
 def test_one_infinite_target():
     for options in ({}, {"numeric": True}):
-        assert column("1.5", "inf", "2", **options) == ([1.5, 2.0], ["its target is infinite"])
+        assert column("1.5", "inf", "2", **options) == ([1.5, 2.0], ["target is infinite"])
     with pytest.raises(ValueError, match=r"y\[1\] is NaN or infinite"):
         FDGNNRegressor().fit(make_cycles([3, 4, 5]), [1, np.inf, 2])
 
@@ -405,7 +405,7 @@ def test_censored_targets(options):
     with pytest.warns(FDGNNWarning, match="2 of 4 targets are censored, such as >1995; left out"):
         y, rejects = column(*cells, **options)
     assert y == [1.5, 2.0]
-    assert rejects[0] == "its target is censored (>1995)"
+    assert rejects[0] == "target is censored (>1995)"
     with pytest.warns(FDGNNWarning, match="their bounds are taken as the values"):
         assert column(*cells, censored="bound", **options) == ([1.5, 1995.0, 2.0, 0.1], [])
     with pytest.raises(DatasetFormatError, match="2 of 4 targets are censored, such as >1995"):

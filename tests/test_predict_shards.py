@@ -244,5 +244,5 @@ def test_memory_does_not_grow_with_rejected_rows(model, tmp_path, to):
     assert f"{n} of {n + 2} rows rejected" in run.stderr
     place = "out.csv.rejects.csv" if to == "file" else "out/rejects/in.csv.rejects.csv"
     lines = (tmp_path / place).read_text().splitlines()
-    assert lines[:2] == ["row,id,reason", "1,1,its line is blank"]
-    assert (len(lines), lines[-1]) == (n + 1, f"{n},{n},its line is blank")
+    assert lines[:2] == ["row,id,reason", "1,1,line is blank"]
+    assert (len(lines), lines[-1]) == (n + 1, f"{n},{n},line is blank")

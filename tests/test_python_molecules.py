@@ -102,7 +102,7 @@ def test_bad_molecules_are_named(capfd):
             as_batch(["CCO", missing, "CCN"])
     with pytest.raises(GraphError, match=r"^graph 2: expected a SMILES or Mol, got Graph$"):
         as_batch(["CCO", "CCN", Graph([[0], [1]])])
-    with pytest.raises(GraphError, match=r"^graph 0: it is a molecule without atoms$"):
+    with pytest.raises(GraphError, match=r"^graph 0: a molecule without atoms$"):
         as_batch([Chem.Mol()])
     raw = Chem.MolFromSmiles("c1ccccc1", sanitize=False)
     with pytest.raises(GraphError, match=r"^graph 0: .* RDKit cannot use .*; sanitize it$"):
@@ -249,9 +249,9 @@ def test_one_strange_graph_leaves_the_others_their_predictions():
     assert found.rows.tolist() == list(range(6, 36))
     assert (fitted.predict(found.graphs) == fitted.predict(graphs)).all()
     assert [found.errors[i].split("; ")[0] for i in range(6)] == [
-        "it has vertex labels, but the model was fitted on graphs with no vertex labels",
-        "it has vertex features, but the model was fitted on graphs with no vertex labels",
-        "it is directed, but the model was fitted on undirected graphs",
+        "the graph has vertex labels, but the model was fitted on graphs with no vertex labels",
+        "the graph has vertex features, but the model was fitted on graphs with no vertex labels",
+        "the graph is directed, but the model was fitted on undirected graphs",
         "edge (0, 9) is out of range for 2 vertices",
         "expected a graph, got str",
         "expected a graph, got NoneType",
@@ -287,7 +287,7 @@ def test_a_model_reads_the_attributes_of_networkx_graphs_that_it_was_fitted_on()
         assert fitted.input_schema_.vertex_attributes == ("atom",)
         assert fitted.predict(graphs).tolist() == [0, 1] * 4
         found = fitted.valid_graphs([*graphs[:2], nx.path_graph(2)])
-        assert found.errors == {2: "its vertices have no attribute 'atom'; the attributes are none"}
+        assert found.errors == {2: "vertices have no attribute 'atom'; the attributes are none"}
     parallel = nx.MultiGraph([(0, 1, {"weight": 1}), (0, 1, {"weight": 2})])
     batch = as_batch([parallel], edge_attribute="weight", edge_labels="weights")
     assert batch.weights.tolist() == [3, 3]
@@ -413,7 +413,9 @@ def test_graphs_that_lack_what_arcs_carry_never_take_the_others_down():
             model = GraphClassifier(encoder, random_state=0).fit([own] * 4, [0, 1] * 2)
             found = model.valid_graphs([plain, plain, own])
             assert found.rows.tolist() == [2]
-            assert found.errors[0].startswith(f"it has no {what}, but the model was fitted on")
+            assert found.errors[0].startswith(
+                f"the graph has no {what}, but the model was fitted on"
+            )
     assert of_wl().fit([labeled] * 4, [0, 1] * 2).valid_graphs([alone, labeled]).errors == {}
     found = of_wl().fit([plain] * 4, [0, 1] * 2).valid_graphs([weighted, plain, alone, plain])
     assert found.rows.tolist() == [1, 2, 3]

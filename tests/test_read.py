@@ -274,7 +274,7 @@ def test_numbers_in_csv_files_are_numbers(tmp_path, text, expected):
     numeric = read_graphs(path, target="act", numeric=True)
     assert len(numeric.y) == 3 - ("x" in text)
     assert numeric.y.dtype.kind in "if"
-    assert reasons(numeric) == ({1: "its target is not a number"} if "x" in text else {})
+    assert reasons(numeric) == ({1: "target is not a number"} if "x" in text else {})
 
 
 MISSING = ["null", "NaN", '""', '"NA"', "[null]", "[]", "[1, 2]", "Infinity", "{}"]
@@ -294,11 +294,11 @@ def test_rows_without_a_target_are_bad_only_if_it_is_asked_for(tmp_path, value):
 # ---------------------------------------------------------------------- bad rows
 
 BAD = {
-    "it is not JSON": '{"edge_index": [[0, 1]',
-    "it is a JSON list": "[1, 2]",
+    "not JSON": '{"edge_index": [[0, 1]',
+    "a JSON list": "[1, 2]",
     "nested too deeply": '{"edge_index": ' + "[" * 100_000 + "]" * 100_000 + "}",
-    "its edge_index is missing": {"num_nodes": 3, "node_feat": [1, 2, 3]},
-    "its edge_index is a int": EDGE | {"edge_index": 3},
+    "edge_index is missing": {"num_nodes": 3, "node_feat": [1, 2, 3]},
+    "edge_index is a int": EDGE | {"edge_index": 3},
     "not a rectangular array": EDGE | {"edge_index": [[0, 1], [1]]},
     r"edge_index has shape \(3, 3\)": EDGE | {"edge_index": [[0, 0, 0]] * 3},
     r"edge_index has shape \(4,\)": EDGE | {"edge_index": [0, 1, 1, 0]},
@@ -307,14 +307,14 @@ BAD = {
     r"edge \(0, 2\) is out of range for 2": EDGE | {"edge_index": [[0, 0, 0], [1, 1, 2]]},
     r"edge \(5, 6\) is out of range for 2": EDGE | {"edge_index": [[5], [6]]},
     "has a negative index": EDGE | {"edge_index": [[0], [-1]]},
-    "it has no vertices": {"edge_index": [[], []], "num_nodes": 0, "node_feat": []},
-    "its num_nodes is 2.5": EDGE | {"num_nodes": 2.5},
-    "its num_nodes is 'two'": EDGE | {"num_nodes": '"two"'},
+    "no vertices": {"edge_index": [[], []], "num_nodes": 0, "node_feat": []},
+    "num_nodes is 2.5": EDGE | {"num_nodes": 2.5},
+    "num_nodes is 'two'": EDGE | {"num_nodes": '"two"'},
     "n_vertices is 3, but it has labels": EDGE | {"num_nodes": 3},
     "n_vertices is -1": EDGE | {"num_nodes": -1},
-    "it has no node_feat, expected integer labels": EDGE | {"node_feat": None},
+    "no node_feat, expected integer labels": EDGE | {"node_feat": None},
     "labels have shape": EDGE | {"node_feat": [[1, 2], [3, 4]]},
-    "it has text labels, expected integer labels": EDGE | {"node_feat": ["C", "O"]},
+    "text labels, expected integer labels": EDGE | {"node_feat": ["C", "O"]},
     "mixes text and numbers": EDGE | {"node_feat": ["C", 1]},
 }
 
@@ -341,13 +341,13 @@ def test_not_a_number_among_features(tmp_path):
     assert reasons(table) == {1: "a vertex feature is NaN or infinite; fill in or drop such values"}
     rows[1] = EDGE | {"node_feat": [[1.5, 2], [3, 4]]}
     table = read_graphs(write_jsonl(tmp_path / "g.jsonl", rows))
-    assert reasons(table) == {1: "it has 2 features per vertex, expected 1"}
+    assert reasons(table) == {1: "2 features per vertex, expected 1"}
 
 
 def test_a_slip_in_num_nodes_does_not_fill_the_memory(tmp_path):
     rows = [{"edge_index": [[0], [1]], "num_nodes": n} for n in (2, 2_000_000_000)]
     table = read_graphs(write_jsonl(tmp_path / "g.jsonl", rows))
-    told = "it has 1999999998 vertices without edges, labels or features; rows of up to 100,000 "
+    told = "1999999998 vertices without edges, labels or features; rows of up to 100,000 "
     assert reasons(table)[1].startswith(told)
 
 

@@ -81,7 +81,7 @@ def test_whole_numbers_written_as_reals_are_labels_if_asked_for(tmp_path):
     for bad in (REALS, [1, 1, 2, float("inf")], [1, 1, 2, float("nan")]):
         table = read_graphs(rows(tmp_path, INTEGERS, bad), edge_labels="labels")
         assert table.rejects[0].reason == (
-            "its edge_attr has entries of dtype float64, expected one integer per edge"
+            "edge_attr has entries of dtype float64, expected one integer per edge"
         )
 
 
@@ -89,9 +89,9 @@ BAD_LABELS = [
     ([[1], [2], [2], [2]], "is listed with different labels"),
     ([[1], [1], [2]], "entries of edge_attr have shape (3, 1), expected (4, 1)"),
     ([[1, 1]] * 4, "entries of edge_attr have shape (4, 2), expected (4, 1)"),
-    ([[1], [1], [2], [None]], "its edge_attr has entries of dtype object, expected one integer"),
-    (["a", "a", "b", "b"], "its edge_attr has entries of kind text, expected one integer per edge"),
-    (None, "it has no edge_attr, expected one integer per edge"),
+    ([[1], [1], [2], [None]], "edge_attr has entries of dtype object, expected one integer"),
+    (["a", "a", "b", "b"], "edge_attr has entries of kind text, expected one integer per edge"),
+    (None, "no edge_attr, expected one integer per edge"),
 ]
 
 
@@ -152,9 +152,9 @@ def test_rows_that_are_bad_anyway_do_not_cost_the_labels(tmp_path):
         ([1, 1, 2, float("nan")], "an edge weight is NaN"),
         (
             ["a", "a", "b", "b"],
-            "its edge_attr has entries of kind text, expected one number per edge",
+            "edge_attr has entries of kind text, expected one number per edge",
         ),
-        (None, "it has no edge_attr, expected one number per edge"),
+        (None, "no edge_attr, expected one number per edge"),
     ],
 )
 def test_bad_weights_are_a_bad_row(tmp_path, bad, why):
@@ -178,8 +178,8 @@ def test_what_cannot_be_done_is_said(tmp_path):
     for data, how, why in [
         ([[1, 2]] * 4, "weights", "an edge carries 2 entries"),
         (["a"] * 4, "weights", "an edge carries 1 entries of kind text"),
-        (None, "weights", "nothing that could become weights; use `edge_labels='ignore'`"),
-        (None, "labels", "nothing that could become labels; use `edge_labels='ignore'`"),
+        (None, "weights", "no data to use as weights; use `edge_labels='ignore'`"),
+        (None, "labels", "no data to use as labels; use `edge_labels='ignore'`"),
     ]:
         with pytest.raises(DatasetFormatError, match=why):
             read_graphs(rows(tmp_path, data), edge_labels=how)

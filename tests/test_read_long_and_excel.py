@@ -67,10 +67,10 @@ def test_a_row_per_edge_in_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [
-        (["a,0,1,1", "a,1,2,2"], "its edges have different values of 'y'"),
-        (["a,0,1,1", ",1,2,2"], "its 'graph' is missing"),
+        (["a,0,1,1", "a,1,2,2"], "edges have different values of 'y'"),
+        (["a,0,1,1", ",1,2,2"], "'graph' is missing"),
         (["a,0,1,1", "a,,2,1"], "one of its edges has no 'source'"),
-        (["a,0,1,1", "a,1"], "it has 2 fields, but the header has 4"),
+        (["a,0,1,1", "a,1"], "2 fields, but the header has 4"),
     ],
 )
 def test_rows_that_make_no_graph(lines, reason):
@@ -96,7 +96,7 @@ def test_json_rows_of_edges_need_not_have_all_columns(tmp_path):
     path.write_text("\n".join(map(json.dumps, rows)))
     table = read_graphs(path)
     assert [graph.n_vertices for graph in table.graphs] == [3]
-    missing = "its 'graph' is missing, or not one name"
+    missing = "'graph' is missing, or not one name"
     reasons = [missing, missing, "one of its edges ends at a list"]
     assert [bad.reason for bad in table.rejects] == reasons
 
@@ -104,7 +104,7 @@ def test_json_rows_of_edges_need_not_have_all_columns(tmp_path):
 def test_a_vertex_with_two_labels():
     edges = EDGES | {"target_label": ["N", "O", "C", "C", None]}
     table = read_graphs(frame(edges), target="y")
-    assert table.rejects[0].reason == "its vertex 'v' has the labels 'N' and 'C'"
+    assert table.rejects[0].reason == "vertex 'v' has the labels 'N' and 'C'"
 
 
 def test_weights_beside_labels_of_edges_are_reported():
@@ -162,7 +162,7 @@ def test_excel(tmp_path):
     assert table.smiles == ("CCO", "CCN")
     assert table.y.tolist() == [1.0, 0.5]
     assert [(bad.row, bad.reason[:16]) for bad in table.rejects] == [
-        (1, "its line is blan"), (2, "the SMILES 'C1CC"),
+        (1, "line is blank"), (2, "the SMILES 'C1CC"),
     ]  # fmt: skip
     assert table.ids == ("a", 1, "b", "c")
     with pytest.warns(UnusedDataWarning, match="the sheets 'More' are not used: save the sheet"):
@@ -198,7 +198,7 @@ def test_a_workbook_that_unpacks_to_too_much(tmp_path):
         read_graphs(path, target="y")
     small = workbook(tmp_path / "long.xlsx", [["smiles"], ["C" * 100]])
     with limits.changed(FDGNN_MAX_ROW_BYTES=50):
-        assert "its text is too long" in read_graphs(small).rejects[0].reason
+        assert "text is too long" in read_graphs(small).rejects[0].reason
 
 
 def test_excel_in_and_out_of_commands(tmp_path):

@@ -121,7 +121,7 @@ def test_bad_molecules_are_told_of_and_rdkit_is_silent(tmp_path, capfd):
         4: "the SMILES 'c1cccc1' is not a molecule: "
         "Can't kekulize mol.  Unkekulized atoms: 0 1 2 3 4",
         5: "the target is missing",
-        7: "it has 3 fields, but the header has 2",
+        7: "3 fields, but the header has 2",
     }
     assert capfd.readouterr() == ("", "")
     with pytest.raises(DatasetFormatError, match=r"m\.csv, row 1: the SMILES 'C1CC' cannot"):

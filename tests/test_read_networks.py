@@ -75,9 +75,9 @@ def test_bad_files(folder):
     reasons = {reject.id: reject.reason for reject in table.rejects}
     assert "broken.graphml cannot be read (" in reasons["broken.graphml"]
     assert "empty.graphml cannot be read (" in reasons["empty.graphml"]
-    assert reasons["nothing.graphml"].startswith("it has no vertices")
+    assert reasons["nothing.graphml"].startswith("no vertices")
     assert reasons["unlabeled.graphml"].startswith(
-        "its vertices have no attribute 'label'; the attributes are none"
+        "vertices have no attribute 'label'; the attributes are none"
     )
     assert table.n_rows == 7
 
@@ -119,7 +119,7 @@ def test_directed_files_among_undirected_ones(folder):
     nx.write_graphml(GRAPHS["a"].to_directed(), folder / "d.graphml")
     table = read_graphs(folder)
     assert [(r.id, r.reason) for r in table.rejects] == [
-        ("d.graphml", "it is directed, but undirected graphs are expected")
+        ("d.graphml", "directed, but undirected graphs are expected")
     ]
     whole = read_graphs(folder, directed=True).graphs
     assert whole.directed

@@ -260,9 +260,9 @@ def test_bad_records_do_not_touch_the_others(tmp_path):
         table = read_graphs(path)
     assert table.rows.tolist() == [0, 4]
     reasons = {reject.row: reject.reason for reject in table.rejects}
-    assert reasons[1] == "its record has no line 'M  END'"
-    assert reasons[2] == "its mol block is not a molecule that RDKit can read"
-    assert reasons[3].startswith("its record is too long; ")
+    assert reasons[1] == "record has no line 'M  END'"
+    assert reasons[2] == "mol block is not a molecule that RDKit can read"
+    assert reasons[3].startswith("record is too long; ")
     single = tmp_path / "one.mol"
     single.write_text(Chem.MolToMolBlock(Chem.MolFromSmiles("CCO")))
     assert read_graphs(single).smiles == ("CCO",)

@@ -163,12 +163,12 @@ def test_whole_numbers_are_weights_for_the_commands(weighted, tmp_path):
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"edge_attr": ["a", "a", "b", "b"]}, "its edge_attr has entries of kind text, expected"),
+        ({"edge_attr": ["a", "a", "b", "b"]}, "edge_attr has entries of kind text, expected"),
         ({"edge_attr": [[1, 2]] * 4}, "weights have shape (4, 2), expected (4,)"),
-        ({"edge_attr": None}, "it has no edge_attr, expected one number per edge"),
-        ({"node_feat": ["C", "N", "O"]}, "it has text labels, expected integer labels"),
+        ({"edge_attr": None}, "no edge_attr, expected one number per edge"),
+        ({"node_feat": ["C", "N", "O"]}, "text labels, expected integer labels"),
         ({"node_feat": [0.5, 1, 2]}, "labels have shape (3,) and dtype float64"),
-        ({"node_feat": None}, "it has no node_feat, expected integer labels"),
+        ({"node_feat": None}, "no node_feat, expected integer labels"),
         ({"edge_index": [[0, 1], [1, 0], [1, 2], [2, 1]]}, "edge_index has shape (4, 2)"),
     ],
 )
@@ -188,7 +188,7 @@ def test_rows_that_do_not_fit_are_refused_by_name(tmp_path, change, why):
 def test_a_missing_column_is_named(tmp_path):
     schema = read_graphs(write(tmp_path / "train.jsonl", ROW)).schema
     table = read_graphs(write(tmp_path / "g.jsonl", {"edge_index": ARCS, "id": 1}), like=schema)
-    assert reasons(table) == {0: "it has no node_feat, expected integer labels"}
+    assert reasons(table) == {0: "no node_feat, expected integer labels"}
     molecules = write(tmp_path / "m.jsonl", {"smiles": "CCO"})
     with pytest.raises(DatasetFormatError, match=r"no column edge_index, .* not read from SMILES"):
         read_graphs(molecules, like=schema)
@@ -278,7 +278,7 @@ def test_networks_are_read_as_before(tmp_path):
     assert table.graphs.weights.tolist() == [2, 2]
     assert table.graphs.features.tolist() == [[3], [3]]
     refused = read_graphs(save("directed", 2, directed=True), like=schema)
-    assert reasons(refused) == {0: "it is directed, but undirected graphs are expected"}
+    assert reasons(refused) == {0: "directed, but undirected graphs are expected"}
     told = read_graphs(train, directed=True, **names).schema
     assert told.direction_given
     assert read_graphs(tmp_path / "new", like=told).graphs.directed
@@ -347,8 +347,8 @@ def test_a_model_fitted_with_edge_labels_reads_them_and_misses_them(tmp_path):
     table = read_graphs(path, like=model)
     assert table.graphs.edge_labels.tolist() == ["s", "s", "d", "d"]
     assert reasons(table) == {
-        1: "its edge_attr has entries of kind number, expected one text per edge",
-        2: "it has no edge_attr, expected one text per edge",
+        1: "edge_attr has entries of kind number, expected one text per edge",
+        2: "no edge_attr, expected one text per edge",
     }
     numbers = write_folder(tmp_path / "toy", edge_labels="1\n1\n2\n2\n1\n1\n3\n2\n1\n4\n4\n")
     for folder in (write_folder(tmp_path / "plain"), numbers):
@@ -394,4 +394,4 @@ def test_the_commands_take_edge_labels(tmp_path):
     assert json.loads(run.stdout)["n_edge_labels"] == 0
     plain = write(tmp_path / "p.jsonl", {"edge_index": ARCS})
     missing = fdgnn("datasets", "info", plain, "--edge-labels", "labels")
-    assert_one_clear_line(missing, "nothing that could become labels", "--edge-labels ignore")
+    assert_one_clear_line(missing, "no data to use as labels", "--edge-labels ignore")

@@ -87,7 +87,9 @@ def test_a_target_is_no_descriptor(tmp_path):
 
 def test_targets_of_two_kinds_are_told(tmp_path):
     found = read_graphs(table(tmp_path / "a.csv"), target=["active", "weight"])
-    with pytest.raises(DatasetFormatError, match="'active' has classes, and 'weight' numbers"):
+    with pytest.raises(
+        DatasetFormatError, match="'active' is a classification target and 'weight' a regression"
+    ):
         table_targets(found)
     numbers = read_graphs(table(tmp_path / "a.csv"), target=["level", "weight"])
     assert table_targets(numbers, "regression")[1].classes is None
@@ -98,7 +100,7 @@ def test_rows_with_text_instead_of_numbers_are_bad_rows(tmp_path):
     weights[3] = "heavy"
     path = table(tmp_path / "a.csv", weight=weights)
     found = read_graphs(path, target=["weight", "length"], numeric=True)
-    assert "its target is not a number (weight)" in [bad.reason for bad in found.rejects]
+    assert "target is not a number (weight)" in [bad.reason for bad in found.rejects]
 
 
 # ---------------------------------------------------------------------- commands
@@ -206,7 +208,9 @@ def test_a_target_with_one_value_after_dropping_missing_ones_is_one_line(folder)
     run = fdgnn("fit", path, "--targets", "active,constant", "-o", folder / "x.fdgnn")
     assert_one_clear_line(run, "target 'constant' has one value only, same, in the 30 graphs")
     run = fdgnn("fit", path, "--targets", "active,weight", "-o", folder / "x.fdgnn")
-    assert_one_clear_line(run, "'active' has classes, and 'weight' numbers", "--task")
+    assert_one_clear_line(
+        run, "'active' is a classification target and 'weight' a regression", "--task"
+    )
 
 
 # ---------------------------------------------------------------------- pages

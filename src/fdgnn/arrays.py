@@ -149,7 +149,7 @@ def read_arrays(path: Path, wanted: Callable[[str], bool] | None = None) -> dict
             end = file.read()
             n_listed = int.from_bytes(end[10:12], "little") if end.startswith(b"PK\5\6") else -1
             if not archive.filelist or n_listed != len(archive.filelist):
-                raise ValueError("its list of arrays is not complete")
+                raise ValueError("list of arrays is not complete")
             names = [name.removesuffix(".npy") for name in archive.namelist()]
             some = names if wanted is None else filter(wanted, names)
             found = {}

@@ -66,7 +66,7 @@ def decode(content: bytes | str, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(content, type=kind)
     except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+        raise ValueError("nested too deeply") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ValueError(str(error)) from None
 

@@ -128,23 +128,22 @@ class DeepReservoir:
         shapes = [(H, first)] * 2 + [above] * 2 + [(L, H, others)] * 2 + [(L, H)]
         columns = {"first_sources": n_inputs, "in_sources": H, "rec_sources": H}
         if unknown := sorted(set(arrays) - set(Weights._fields)):
-            raise ModelFileError(f"it has an array {unknown[0][:40]!r}, which no reservoir has")
+            raise ModelFileError(f"unexpected array {unknown[0][:40]!r}, which no reservoir has")
         for name, shape in zip(Weights._fields, shapes, strict=True):
             array, n_columns = arrays.get(name), columns.get(name)
             dtype = np.float64 if n_columns is None else np.int32
             if array is None or array.shape != shape or array.dtype != dtype:
                 found = "none" if array is None else f"{array.dtype} of shape {array.shape}"
                 wanted = f"{dtype.__name__} of shape {shape}"
-                raise ModelFileError(f"its array {name} must be {wanted}; found {found}")
+                raise ModelFileError(f"array {name} must be {wanted}; found {found}")
             if n_columns is None:
                 if not np.isfinite(array).all():
-                    raise ModelFileError(f"its array {name} has entries that are not finite")
+                    raise ModelFileError(f"array {name} has entries that are not finite")
             elif array.size and (
                 array.min() < 0 or array.max() >= n_columns or (np.diff(array, axis=-1) <= 0).any()
             ):
                 raise ModelFileError(
-                    f"its array {name} has sources that do not ascend from 0 to {n_columns - 1} "
-                    "at most"
+                    f"array {name} has sources that do not ascend from 0 to {n_columns - 1} at most"
                 )
         copies = (np.array(arrays[name], order="C") for name in Weights._fields)
         return cls(Weights(*copies), n_inputs, vocabulary, config.handle_unknown == "ignore")

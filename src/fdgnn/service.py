@@ -242,7 +242,7 @@ class Service:
             what = f"{len(rows)} rows; {limits.MAX_REQUEST_ROWS.in_words}"
             raise RequestError(413, "too_many_rows", what)
         sizes = enumerate(map(_size_of, rows))
-        too_large = {i: f"its size is {n}; {limit.in_words}" for i, n in sizes if limit.is_below(n)}
+        too_large = {i: f"size is {n}; {limit.in_words}" for i, n in sizes if limit.is_below(n)}
         for i in too_large:
             rows[i] = empty.copy()
         total = sum(map(_size_of, rows))

@@ -47,7 +47,7 @@ def parse_json(text: str) -> Any:
             value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
         return value
     except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+        raise ValueError("nested too deeply") from None
 
 
 def guarded(text: str) -> str:

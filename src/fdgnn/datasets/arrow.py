@@ -74,7 +74,7 @@ class _Child:
         })  # fmt: skip
         answer = self._process.stdout.readline()
         if not answer.endswith(b"\n"):
-            raise ValueError(self._why() or "it was not read to its end")
+            raise ValueError(self._why() or "not read to its end")
         self.columns = json.loads(answer)
 
     def batches(self, wanted: Sequence[str]) -> Iterator[Any]:

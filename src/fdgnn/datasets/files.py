@@ -341,7 +341,7 @@ def shard_places(given: str) -> list[str]:
     if not is_pattern:
         found = [each for each in found if SUFFIXES.get(split_name(each)[1]) in TABLES]
     if not found:
-        what = "it has no files of tables, such as .csv, .jsonl or .parquet"
+        what = "no files of tables, such as .csv, .jsonl or .parquet"
         raise DatasetNotFoundError(f"{given}: {'no file has such a name' if is_pattern else what}")
     return found
 

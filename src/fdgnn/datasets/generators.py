@@ -200,7 +200,7 @@ def _checked_sizes(sizes: Any, smallest: int) -> Ints:
         raise GraphError("sizes must be integers, one for each graph, and at least one")
     if sizes.min() < smallest:
         raise GraphError(
-            f"it has {sizes.min()} vertices, and at least {smallest} are needed",
+            f"{sizes.min()} vertices, and at least {smallest} are needed",
             int(np.argmin(sizes)),
         )
     return np.asarray(sizes, dtype=np.int64)

@@ -90,9 +90,9 @@ def _records(path: Source) -> Iterator[Row]:
 
 def _record(lines: list[str], too_long: bool) -> Row:
     if too_long:
-        return BadRow(f"its record is too long; {MAX_ROW_BYTES.in_words}")
+        return BadRow(f"record is too long; {MAX_ROW_BYTES.in_words}")
     if END_OF_BLOCK not in lines:
-        return BadRow(f"its record has no line {END_OF_BLOCK!r}")
+        return BadRow(f"record has no line {END_OF_BLOCK!r}")
     end = lines.index(END_OF_BLOCK) + 1
     row: dict[str, Any] = {BLOCK: "\n".join(lines[:end]) + "\n"}
     # Data items: a line such as ``> <activity>``, and its value up to a blank line.
@@ -117,7 +117,7 @@ def molecule_of_block(reader: MoleculeReader, row: Cells) -> Molecule:
     # each bond has a line of its own.
     lines = row[BLOCK].splitlines()
     for n_atoms, n_bonds in _declared_counts(lines):
-        declared = f"its counts line declares {n_atoms} atoms"
+        declared = f"counts line declares {n_atoms} atoms"
         if n_atoms + n_bonds > len(lines):
             raise GraphError(
                 f"{declared} and {n_bonds} bonds, but its mol block has only {len(lines)} "
@@ -128,9 +128,9 @@ def molecule_of_block(reader: MoleculeReader, row: Cells) -> Molecule:
     with reader.quietly():
         mol = Chem.MolFromMolBlock(row[BLOCK])
     if mol is None:
-        raise GraphError("its mol block is not a molecule that RDKit can read")
+        raise GraphError("mol block is not a molecule that RDKit can read")
     if MAX_SMILES.is_below(mol.GetNumAtoms()):  # each atom has at least one character
-        raise GraphError(f"its molecule has {mol.GetNumAtoms()} atoms; {MAX_SMILES.in_words}")
+        raise GraphError(f"molecule has {mol.GetNumAtoms()} atoms; {MAX_SMILES.in_words}")
     return reader.read(Chem.MolToSmiles(mol))
 
 
@@ -153,5 +153,5 @@ def _count(text: str) -> int:
     if not text:
         return 0
     if not (text.isascii() and text.isdecimal() and len(text) < 10):
-        raise GraphError(f"its counts line has {text[:20]!r}, expected a number of atoms or bonds")
+        raise GraphError(f"counts line has {text[:20]!r}, expected a number of atoms or bonds")
     return int(text)

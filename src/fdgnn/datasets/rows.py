@@ -121,20 +121,20 @@ def _read_column(
         cell = known[i]
         is_text = isinstance(cell, str)
         if i in censored and options.censored != "bound":
-            errors[i] = f"its target is censored ({cell})"
+            errors[i] = f"target is censored ({cell})"
         elif isinstance(cell, list | tuple | dict):
-            errors[i] = f"its target has {len(cell)} entries, expected one"
+            errors[i] = f"target has {len(cell)} entries, expected one"
         elif is_text and MAX_LABEL.is_below(len(cell)):
-            errors[i] = f"its target has {len(cell)} characters; {MAX_LABEL.in_words}"
+            errors[i] = f"target has {len(cell)} characters; {MAX_LABEL.in_words}"
         elif kind == "infinite" and (numeric or not is_text):
-            errors[i] = "its target is infinite"
+            errors[i] = "target is infinite"
         elif numeric and kind == "ambiguous":
             errors[i] = (
-                f"its target {cell!r} may have a decimal comma or thousands; write numbers with a "
+                f"target {cell!r} may have a decimal comma or thousands; write numbers with a "
                 "decimal point, and thousands without separators"
             )
         elif numeric and kind == "text":
-            errors[i] = "its target is not a number"
+            errors[i] = "target is not a number"
         else:
             values[i] = number if numeric else cell
     return values, errors, censored

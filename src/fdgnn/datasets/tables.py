@@ -87,7 +87,7 @@ def as_graph_table(table: Table, options: ReadOptions, like: InputSchema | None 
         for graph, edges in named:
             some = list(edges)
             if graph in (None, "") or isinstance(graph, list | dict):
-                nameless = BadRow(f"its {key!r} is missing, or not one name")
+                nameless = BadRow(f"{key!r} is missing, or not one name")
                 yield from (row if isinstance(row, BadRow) else nameless for row in some)
                 continue
             if graph in done:
@@ -132,15 +132,13 @@ def _graph_of_edges(
                 raise GraphError(f"one of its edges ends at a {type(name).__name__}")
             label = row.get(of_label)
             if labels.setdefault(name, label) != label:
-                raise GraphError(
-                    f"its vertex {name!r} has the labels {labels[name]!r} and {label!r}"
-                )
+                raise GraphError(f"vertex {name!r} has the labels {labels[name]!r} and {label!r}")
         else:
             pairs.append(ends)
             carried.append(next((row[name] for name in values_in if name in row), None))
         for name in beside:
             if others.setdefault(name, row.get(name)) != row.get(name):
-                raise GraphError(f"its edges have different values of {name!r}")
+                raise GraphError(f"edges have different values of {name!r}")
     position = {name: i for i, name in enumerate(labels)}
     if EDGE_VALUES[0] not in values_in:
         values: list[Any] = list(map(number_in, carried))
@@ -200,7 +198,7 @@ def graph_reader(
             is_first = False
         edges = _array(row, EDGES)
         if edges is None:
-            raise GraphError("its edge_index is missing; a graph without edges has [[], []]")
+            raise GraphError("edge_index is missing; a graph without edges has [[], []]")
         carried = _array(row, arcs)
         return RawGraph(
             edges=edges,
@@ -220,7 +218,7 @@ def _array(row: Mapping[str, Any], column: str) -> Array | None:
     if value is None:
         return None
     if not isinstance(value, list | np.ndarray):
-        raise GraphError(f"its {column} is a {type(value).__name__}, expected a list")
+        raise GraphError(f"{column} is a {type(value).__name__}, expected a list")
     return checks.entries(value, column)
 
 
@@ -234,7 +232,7 @@ def _size(row: Mapping[str, Any]) -> int | None:
     with suppress(TypeError, ValueError, OverflowError):
         if not isinstance(value, bool) and int(value) == value:
             return int(value)
-    raise GraphError(f"its {SIZE} is {value!r}, expected an integer")
+    raise GraphError(f"{SIZE} is {value!r}, expected an integer")
 
 
 def _list_in(row: Mapping[str, Any], column: str) -> Any:
@@ -245,7 +243,7 @@ def _list_in(row: Mapping[str, Any], column: str) -> Any:
     try:
         return parse_json(value) if value.strip() else None
     except ValueError as error:
-        raise GraphError(f"its {column} is not a list ({error})") from None
+        raise GraphError(f"{column} is not a list ({error})") from None
 
 
 # ---------------------------------------------------------------------- data frames and lists
@@ -313,7 +311,7 @@ Columns = list[str]
 Source = str | Path | Stream
 Line = str | BadRow  # a line as text, or one that is too long
 LINE = 256  # bytes that a short line of a packed file counts as: a row takes that in memory
-BLANK = BadRow("its line is blank")
+BLANK = BadRow("line is blank")
 
 
 def read_lines(path: Source) -> Iterator[Line]:
@@ -372,7 +370,7 @@ def raw_lines(path: Source) -> Iterator[bytes | BadRow]:
                 continue
             while line and not line.endswith(b"\n"):  # the rest of the line is not kept
                 line = read(BLOCK)
-            yield BadRow(f"its line is too long; {MAX_ROW_BYTES.in_words}")
+            yield BadRow(f"line is too long; {MAX_ROW_BYTES.in_words}")
 
 
 # ---------------------------------------------------------------------- JSON lines
@@ -385,9 +383,9 @@ def read_jsonl(path: Source, look_ahead: int = LOOK_AHEAD) -> tuple[Columns, Ite
     first = [_json_row(line) for line in first_lines]
     columns = list(dict.fromkeys(chain.from_iterable(r for r in first if isinstance(r, dict))))
     if not columns or str(first_lines[0]).strip() == "[":
-        why = next((r.reason for r in first if isinstance(r, BadRow)), "it is empty")
+        why = next((r.reason for r in first if isinstance(r, BadRow)), "empty")
         raise DatasetFormatError(
-            f"{path}: expected JSON lines, an object each; in the first line, {why}"
+            f"{path}: expected JSON lines, an object each; the first line is invalid: {why}"
         )
     return columns, chain(first, map(_json_row, lines))
 
@@ -398,10 +396,10 @@ def _json_row(line: Line) -> Row:
     try:
         record = parse_json(line)
     except ValueError as error:
-        return BadRow(f"it is not JSON ({error})")
+        return BadRow(f"not JSON ({error})")
     if isinstance(record, dict):
         return record
-    return BadRow(f"it is a JSON {type(record).__name__}, expected an object")
+    return BadRow(f"a JSON {type(record).__name__}, expected an object")
 
 
 # ---------------------------------------------------------------------- CSV
@@ -443,7 +441,7 @@ def _csv_rows(lines: Iterator[Line], columns: Columns, delimiter: str) -> Iterat
         if len(fields) == len(columns):
             yield dict(zip(columns, map(unguarded, fields), strict=True))
         else:
-            yield BadRow(f"it has {len(fields)} fields, but the header has {len(columns)}")
+            yield BadRow(f"{len(fields)} fields, but the header has {len(columns)}")
 
 
 def _quoted_fields(
@@ -515,9 +513,7 @@ def read_xlsx(path: Path) -> tuple[list[str], Iterator[Row]]:
         if isinstance(row, BadRow):
             return row
         if any(cell is not None for cell in row[len(columns) :]):
-            return BadRow(
-                f"it has {len(row)} cells, but the first row names {len(columns)} columns"
-            )
+            return BadRow(f"{len(row)} cells, but the first row names {len(columns)} columns")
         return dict(zip(columns, chain(row, repeat(None)), strict=False))
 
     return columns, map(named, rows)
@@ -537,7 +533,7 @@ def _book_rows(path: Path, sheet: Any) -> Iterator[list[Any] | BadRow]:
             yield from repeat(BLANK, n_blank)
             n_blank, begun = 0, True
             if sum(len(cell) for cell in cells if isinstance(cell, str)) > most:
-                yield BadRow(f"its text is too long; {MAX_ROW_BYTES.in_words}")
+                yield BadRow(f"text is too long; {MAX_ROW_BYTES.in_words}")
                 continue
             texts = (unguarded(cell) if isinstance(cell, str) else cell for cell in cells)
             yield [

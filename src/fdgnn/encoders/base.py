@@ -115,7 +115,7 @@ class GraphKind(Record, frozen=True, kw_only=True):
         n = kind.n_features
         vertices: Any = "labels" if kind.labels else "nothing" if n is None else "features"
         own = GraphKind(directed=kind.directed, vertices=vertices, n_inputs=1 if n is None else n)
-        return self._difference(own, "it is", "it has", remedy)
+        return self._difference(own, "the graph is", "the graph has", remedy)
 
     def _difference(
         self, other: GraphKind, are: str, have: str, remedy: Callable[[], str]
@@ -140,7 +140,7 @@ class GraphKind(Record, frozen=True, kw_only=True):
             fits = self.vertices == "labels" and len({type(word) for word in words}) == 1
             fits &= len(words) == len(set(words)) == self.n_inputs
         if not fits:
-            raise ModelFileError("its vertex labels do not fit the kind of its graphs")
+            raise ModelFileError("vertex labels do not fit the kind of the graphs")
 
 
 _VERTEX_INPUT = {
@@ -393,7 +393,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         if arrays:
             raise ModelFileError(
-                f"it has an array {min(arrays)[:40]!r}, which its encoder does not have"
+                f"unexpected array {min(arrays)[:40]!r}, which its encoder does not have"
             )
 
     def set_seed(self, seed: np.random.SeedSequence) -> None:

@@ -97,7 +97,7 @@ class DescriptorColumn(Record, frozen=True, kw_only=True):
             else:
                 number = f"{float(values[g]):g}"
                 text = f"the number {number}, but the model was fitted on text; give {number!r}"
-            raise GraphError(f"its descriptor {self.name!r} is {text}", g)
+            raise GraphError(f"descriptor {self.name!r} is {text}", g)
 
     def unknown_labels(self, values: Array) -> dict[int, str]:
         """Return positions of graphs with a value such as no training graph has, with words."""
@@ -123,7 +123,7 @@ class DescriptorColumn(Record, frozen=True, kw_only=True):
         beyond = known[(numbers < self.low) | (numbers > self.high)]
         reach = f"{self.low:.4g} to {self.high:.4g}"
         return {
-            int(g): f"its descriptor {self.name} is {float(values[g]):.4g}, and {reach} in training"
+            int(g): f"descriptor {self.name} is {float(values[g]):.4g}, and {reach} in training"
             for g in beyond
         }
 

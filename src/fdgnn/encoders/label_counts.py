@@ -272,7 +272,7 @@ class LabelCounts(Encoder):
         self.vocabulary_, self.joint_ = facts.vocabulary, facts.joint
         has = [graph_kind.vertices] + ["labels"] * (graph_kind.n_label_columns > 0)
         if self._first in ("labels", "features") and self._first not in has:
-            raise ModelFileError(f"its labels begin with {self._first}, which its graphs lack")
+            raise ModelFileError(f"labels begin with {self._first}, which its graphs lack")
         self.feature_edges_ = np.empty((0, self.n_bins - 1))
         if self._first == "features":
             # Edges are infinite after the last real one of a feature.

@@ -118,7 +118,7 @@ class MoleculeDescriptors(Encoder):
             raise ModelFileError("the quantiles of its descriptors do not ascend")
         if len(found) != len(descriptor_names(self.descriptors)):
             raise ModelFileError(
-                f"it has {len(found)} descriptors of molecules, but this version of RDKit has "
+                f"{len(found)} descriptors of molecules, but this version of RDKit has "
                 f"{len(descriptor_names(self.descriptors))}; fit it again"
             )
         super().restore(facts, rest, graph_kind)

@@ -187,7 +187,7 @@ def with_parameters(kind: Any, parameters: Mapping[str, Any], check: Callable[[A
         reject(f"a {kind.__name__} has no parameter {min(unknown)[:40]!r} in a file")
     state = parameters.get("random_state")
     if not (state is None or (type(state) is int and state >= 0)):
-        reject("its random_state is not a nonnegative integer")
+        reject("random_state is not a nonnegative integer")
     try:
         made = kind(**parameters)
         check(made)
@@ -204,7 +204,7 @@ def _names(kind: Any) -> frozenset[str]:
 
 def _class_of(record: EncoderRecord) -> type[Encoder]:
     if record.kind not in _ENCODERS:
-        reject(f"its encoder {record.kind[:40]!r} is not known; register it first")
+        reject(f"encoder {record.kind[:40]!r} is not known; register it first")
     return _ENCODERS[record.kind]
 
 
@@ -236,13 +236,13 @@ def take_expansion(
     if "projection" not in arrays:
         n_features = encoder.n_features_out or 1
         if encoder.expanded_size(n_features, n_projections):
-            reject("it has no projection, though its features are expanded")
+            reject("no projection, though its features are expanded")
         return None
     projection: Floats = take(arrays, "projection", 2)
     P, n_features = projection.shape
     fits = P > 0 and encoder.n_features_out in (None, n_features)
     if not fits or encoder.expanded_size(n_features, n_projections) != P:
-        reject(f"its projection has the shape {projection.shape}, which does not fit")
+        reject(f"projection has the shape {projection.shape}, which does not fit")
     expansion = RandomExpansion(P)
     expansion.projection_ = projection
     return expansion

@@ -302,7 +302,7 @@ class GraphReservoir(ReservoirConfig, Encoder):
         """Restore the weights of all layers, and check shapes, ranges and values."""
         graph_kind.check_vocabulary(facts.vocabulary)
         if not (math.isfinite(facts.degree) and facts.degree >= 0):
-            raise ModelFileError(f"its degree is {facts.degree}")
+            raise ModelFileError(f"degree is {facts.degree}")
         self.degree_ = facts.degree
         sizes = graph_kind.n_inputs, facts.vocabulary
         self.reservoir_ = DeepReservoir.from_arrays(self, arrays, *sizes)

@@ -85,7 +85,7 @@ class UnionBlock:
         if scale.shape != (1,) or not scale[0] > 0:
             raise ModelFileError("a block of its features has no scale above zero")
         if own:
-            raise ModelFileError(f"it has an array {min(own)[:40]!r}, which no block has")
+            raise ModelFileError(f"unexpected array {min(own)[:40]!r}, which no block has")
         return cls(encoder, expansion, float(scale[0]))
 
 
@@ -305,7 +305,7 @@ class EncoderUnion(Encoder):
         """Describe the encoders of all blocks."""
         fitted, named = self._encoders, self.named_encoders
         if len(fitted) != len(named) or any(map(difference, fitted, dict(named).values())):
-            raise ModelFileError("its encoders are not those that were fitted; fit it again")
+            raise ModelFileError("encoders are not those that were fitted; fit the model again")
         pairs = zip(dict(named), fitted, strict=True)
         return UnionFacts(encoders=[(name, describe_encoder(encoder)) for name, encoder in pairs])
 
@@ -324,9 +324,9 @@ class EncoderUnion(Encoder):
             for i, (_, record) in enumerate(facts.encoders)
         )
         if groups:
-            raise ModelFileError(f"it has arrays {min(groups)[:40]!r}, but no such block")
+            raise ModelFileError(f"unexpected arrays {min(groups)[:40]!r}, but no such block")
         if (self.n_features_out or 0) > LARGEST_WHOLE:
-            raise ModelFileError("its blocks have more features together than can be counted")
+            raise ModelFileError("blocks have more features together than can be counted")
 
     def set_seed(self, seed: np.random.SeedSequence) -> None:
         """Set the seed of all blocks whose encoders do not have their own."""

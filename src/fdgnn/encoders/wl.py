@@ -262,9 +262,9 @@ class EdgeData:
     def kind_error(self, kind: Kind) -> str | None:
         """Return what a graph of this kind lacks; None if nothing."""
         if self.labeled and kind.edge_labels is None:
-            return _MISSING.format("it has no labels on edges")
+            return _MISSING.format("the graph has no labels on edges")
         if self.weighted and not kind.weighted:
-            return _MISSING.format("it has no weights")
+            return _MISSING.format("the graph has no weights")
         return None
 
 

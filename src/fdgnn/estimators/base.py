@@ -625,7 +625,7 @@ class Answers:
         with one_blas_thread() if len(graphs) > FEW_GRAPHS else _NO_LIMIT:
             outputs = [m.outputs(e, graphs) for m, e in zip(models, self._encodings, strict=True)]
         self.outputs = outputs[0] if len(outputs) == 1 else np.asarray(sum(outputs) / len(outputs))
-        check_finite(self.outputs, "its output")
+        check_finite(self.outputs, "output")
         if warn and (self.nothing_known or self.unknown_labels):
             self._warn()
 

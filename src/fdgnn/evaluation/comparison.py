@@ -248,7 +248,7 @@ def run_in_process(
     if process.returncode:
         lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
         # The first line is that the process has started.
-        return "failed", (lines[1:] or [f"its process ended with {process.returncode}"])[-1]
+        return "failed", (lines[1:] or [f"process ended with {process.returncode}"])[-1]
     return "finished", None
 
 
@@ -276,9 +276,9 @@ def _steps(
         if end is None and log.stat().st_size:  # its libraries are imported
             end = time.monotonic() + limits.seconds - spent
         if end is not None and time.monotonic() > end:
-            raise _OutOfLimitsError("out of time", f"it was given {limits.seconds:g} s")
+            raise _OutOfLimitsError("out of time", f"limit of {limits.seconds:g} s")
         if _megabytes(process.pid) > limits.megabytes:
-            raise _OutOfLimitsError("out of memory", f"it was given {limits.megabytes:g} MB")
+            raise _OutOfLimitsError("out of memory", f"limit of {limits.megabytes:g} MB")
         if (n := _n_files(parts)) > seen:
             yield n - seen
             seen = n

@@ -57,7 +57,7 @@ def checked_groups(given: Sequence[GroupsOfGraph], graphs: GraphBatch) -> list[l
         pairs = own.items() if isinstance(own, Mapping) else [(x.name, x.vertices) for x in own]
         groups = []
         for name, vertices in pairs:
-            numbers, group = np.asarray(vertices), f"its group {str(name)!r}"
+            numbers, group = np.asarray(vertices), f"group {str(name)!r}"
             if numbers.ndim != 1 or len(numbers) == 0 or numbers.dtype.kind not in "iu":
                 raise GraphError(f"{group} is not a list of vertices, counted from 0", g)
             numbers = np.unique(numbers.astype(np.int64))

@@ -226,7 +226,7 @@ class GraphBatch(Sequence[Graph]):
         sizes, n = np.diff(offsets), int(offsets[-1])
         if (sizes < 1).any():
             g = int(np.argmax(sizes < 1))
-            raise GraphError("it has no vertices; leave it out, or give it one", g)
+            raise GraphError("no vertices; leave the graph out, or add a vertex", g)
         checks.check_total(n)
         # 2. All graphs as one; then arcs must not lead from one to another.
         union_as_graph = Graph(arcs, n, labels, features, weights, bool(directed), edge_labels)

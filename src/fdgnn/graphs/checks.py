@@ -48,7 +48,7 @@ def entries(values: Any, what: str) -> Array:
         # NumPy reads the list [1, "C"] as ["1", "C"].
         each = [e for row in values for e in (row if isinstance(row, list) else [row])]
         if not all(isinstance(entry, str) for entry in each):
-            raise GraphError(f"its {what} mixes text and numbers; convert all to one type")
+            raise GraphError(f"{what} mixes text and numbers; convert all to one type")
     return without_padding(array)
 
 
@@ -65,7 +65,7 @@ def column_at(array: Array, place: int | None, what: str) -> Array:
     if place is None or array.size == 0:
         return array
     if array.ndim != 2 or array.shape[1] <= place:
-        raise GraphError(f"its {what} has shape {array.shape}, so it has no column {place}")
+        raise GraphError(f"{what} has shape {array.shape}, so it has no column {place}")
     return array[:, place]
 
 
@@ -242,7 +242,7 @@ def n_vertices(given: Any, n_rows: int | None, arcs: Ints) -> int:
                 f"or give n_vertices if there really are so many; {MAX_VERTICES.in_words}"
             )
     if n < 1:
-        raise GraphError("it has no vertices; leave it out, or give it one")
+        raise GraphError("no vertices; leave the graph out, or add a vertex")
     return n
 
 

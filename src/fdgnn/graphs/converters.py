@@ -242,7 +242,7 @@ def _read_item(item: Any, options: ReadOptions, attributes: AttributeReader) -> 
     if is_adjacency(item):
         return libraries.of_matrix(item, directed=bool(options.directed))
     if hasattr(item, "to_data_list"):
-        raise GraphError("it is a batch of graphs itself; pass its to_data_list() instead")
+        raise GraphError("a batch of graphs; pass its to_data_list() instead")
     graph = foreign(item)
     if graph is not None:
         return attributes.read(graph)

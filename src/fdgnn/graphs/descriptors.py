@@ -154,7 +154,7 @@ def _column(name: str, given: Any) -> Array:
     column = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
     if np.isinf(column).any():
         graph = int(np.argmax(np.isinf(column)))
-        raise GraphError(f"its descriptor {name!r} is infinite; give NaN if it is missing", graph)
+        raise GraphError(f"descriptor {name!r} is infinite; give NaN if it is missing", graph)
     return column
 
 
@@ -164,14 +164,14 @@ def _column(name: str, given: Any) -> Array:
 def check_values(values: Any) -> None:
     """Raise GraphError unless the descriptors of one graph are numbers, text or missing."""
     if not isinstance(values, Mapping) or not values:
-        raise GraphError("its descriptors are not a mapping from names to values")
+        raise GraphError("descriptors are not a mapping from names to values")
     for name, value in values.items():
         if not isinstance(name, str):
             raise GraphError(f"a descriptor is called {name!r}, expected text")
         if not (value is None or isinstance(value, str | Real)):
-            raise GraphError(f"its descriptor {name!r} is {value!r}, expected a number or text")
+            raise GraphError(f"descriptor {name!r} is {value!r}, expected a number or text")
         if isinstance(value, Real) and abs(value) == np.inf:
-            raise GraphError(f"its descriptor {name!r} is infinite; give None if it is missing")
+            raise GraphError(f"descriptor {name!r} is infinite; give None if it is missing")
 
 
 def mixed_kinds(rows: Sequence[Mapping[str, Value]]) -> dict[int, str]:
@@ -185,7 +185,7 @@ def mixed_kinds(rows: Sequence[Mapping[str, Value]]) -> dict[int, str]:
         }
         first = next(iter(kinds.values()), None)
         faults |= {
-            g: f"its descriptor {name!r} is {kind}, but that of graph {next(iter(kinds))} is "
+            g: f"descriptor {name!r} is {kind}, but that of graph {next(iter(kinds))} is "
             f"{first}; a column has one kind of values"
             for g, kind in kinds.items()
             if kind != first
@@ -223,12 +223,12 @@ def value_in(name: str, cell: Any, is_category: bool) -> Value:
         if isinstance(cell, str):
             if MAX_LABEL.is_below(len(cell)):
                 raise GraphError(
-                    f"its descriptor {name!r} has {len(cell)} characters; {MAX_LABEL.in_words}"
+                    f"descriptor {name!r} has {len(cell)} characters; {MAX_LABEL.in_words}"
                 )
             return cell.strip()
         if number is None:
-            raise GraphError(f"its descriptor {name!r} is {cell!r}, expected text or a number")
+            raise GraphError(f"descriptor {name!r} is {cell!r}, expected text or a number")
         return f"{number:.15g}"
     if number is None or abs(number) == np.inf:
-        raise GraphError(f"its descriptor {name!r} is {cell!r}, expected a number")
+        raise GraphError(f"descriptor {name!r} is {cell!r}, expected a number")
     return float(number)

@@ -256,7 +256,7 @@ def read_parts(
                 model = part
                 continue
             errors[part.position] = (
-                f"it is {part.kind}, but graph {model.position} is {model.kind}; "
+                f"{part.kind}, but graph {model.position} is {model.kind}; "
                 "all graphs of a batch must be of one kind"
             )
         parts = [part for part in parts if part.position not in errors]
@@ -266,10 +266,10 @@ def read_parts(
 def read_part(graph: Graph, position: int) -> GraphPart:
     """Return a graph as checked arrays, or raise GraphError."""
     if not isinstance(graph, Graph):
-        raise GraphError(f"it is a {type(graph).__name__}, not a Graph; as_batch converts others")
+        raise GraphError(f"a {type(graph).__name__}, not a Graph; as_batch converts others")
     if graph.labels is not None and graph.features is not None:
         raise GraphError(
-            "it has both labels and features; as_batch makes columns of the labels, unless a model "
+            "both labels and features; as_batch makes columns of the labels, unless a model "
             "was fitted without them; or drop one of the two"
         )
     if not isinstance(graph.directed, (bool, np.bool_)):
@@ -297,7 +297,7 @@ def read_part(graph: Graph, position: int) -> GraphPart:
     rows = features if labels is None else labels
     n = checks.n_vertices(graph.n_vertices, None if rows is None else len(rows), arcs)
     if graph.vertex_names is not None and len(graph.vertex_names) != n:
-        raise GraphError(f"it has {len(graph.vertex_names)} vertex names for {n} vertices")
+        raise GraphError(f"{len(graph.vertex_names)} vertex names for {n} vertices")
     if graph.smiles is not None:
         checks.check_shape(graph.smiles.atoms, (n,), "atoms of its SMILES")
     kind = Kind(

@@ -107,7 +107,7 @@ def of_pyg(data: Any) -> ForeignGraph:
     keys = data.keys() if callable(getattr(data, "keys", None)) else vars(data)
     columns = {key: value for key in keys if (value := getattr(data, key, None)) is not None}
     if "edge_index" not in columns:
-        raise GraphError("it has no attribute 'edge_index'")
+        raise GraphError("no attribute 'edge_index'")
     edges, n = plain(columns.pop("edge_index")), getattr(data, "num_nodes", None)
     columns.pop("num_nodes", None)
     n_arcs = np.shape(edges)[-1] if np.ndim(edges) else 0
@@ -122,9 +122,7 @@ def of_pyg(data: Any) -> ForeignGraph:
 def of_dgl(graph: Any) -> ForeignGraph:
     """Read a DGL graph; ``feat`` is called ``x`` and ``edge_attr``, and ``w`` ``edge_weight``."""
     if not graph.is_homogeneous:
-        raise GraphError(
-            "it has several types of vertices or edges; pass dgl.to_homogeneous(graph)"
-        )
+        raise GraphError("several types of vertices or edges; pass dgl.to_homogeneous(graph)")
     names = {"feat": "edge_attr", "w": "edge_weight", "weight": "edge_weight"}
     vertices = {"x" if name == "feat" else name: value for name, value in graph.ndata.items()}
     arcs = {names.get(name, name): value for name, value in graph.edata.items()}
@@ -179,7 +177,7 @@ class AttributeReader:
                 x = np.hstack([c[:, None] if c.ndim == 1 else c for c in columns])
             except ValueError as error:
                 raise GraphError(
-                    f"its attributes {', '.join(names)} do not fit side by side ({error})"
+                    f"attributes {', '.join(names)} do not fit side by side ({error})"
                 ) from None
         edge, weight = self._of_edges or (None, None)
         carried = _of_edges(graph, edge, options.edge_attribute is not None)
@@ -281,7 +279,7 @@ def _values(graph: ForeignGraph, what: str, name: str) -> Array:
         if (graph.n_vertices == 0) if what == "vertex" else (np.size(graph.edges) == 0):
             return np.empty(0)
         raise GraphError(
-            f"its {things} have no attribute {name!r}; the attributes are {_listed(columns)}"
+            f"{things} have no attribute {name!r}; the attributes are {_listed(columns)}"
         )
     values = plain(columns[whole])
     if isinstance(values, list) and any(value is None for value in values):
@@ -339,7 +337,7 @@ def of_pair(pair: Sequence[Any], directed: bool) -> Graph:
     """Convert a pair of an edge index or an adjacency matrix, and what vertices carry."""
     if len(pair) != 2:
         raise GraphError(
-            f"it is a {type(pair).__name__} of {len(pair)}, expected a pair (edge_index, x); pass "
+            f"a {type(pair).__name__} of {len(pair)}, expected a pair (edge_index, x); pass "
             "a list of edges as Graph(numpy.array(edges).T), and a matrix as an array"
         )
     arcs, x = plain(pair[0]), plain(pair[1])
@@ -371,7 +369,7 @@ def of_matrix(matrix: Any, *, directed: bool = False, **fields: Any) -> Graph:
     """
     matrix = plain(matrix)
     if matrix.shape[0] != matrix.shape[1]:
-        raise GraphError(f"its adjacency matrix has shape {matrix.shape}, expected a square one")
+        raise GraphError(f"adjacency matrix has shape {matrix.shape}, expected a square one")
     if not sp.issparse(matrix):
         matrix = checks.numbers(matrix, "entries of its adjacency matrix")
     entries = sp.coo_array(matrix, copy=True)

@@ -221,18 +221,16 @@ class MoleculeReader:
         else:  # completed as parsing its SMILES would: implicit hydrogens, rings
             mol, smiles, n = item, None, item.GetNumAtoms()
             if n == 0:
-                raise GraphError("it is a molecule without atoms")
+                raise GraphError("a molecule without atoms")
             if MAX_VERTICES.is_below(n):
-                raise GraphError(f"it has {n} vertices; {MAX_VERTICES.in_words}")
+                raise GraphError(f"{n} vertices; {MAX_VERTICES.in_words}")
             try:
                 if mol.GetNumHeavyAtoms() < n:
                     mol = self._chem.RemoveHs(mol)
                 mol.GetRingInfo().NumRings()
             except (RuntimeError, ValueError) as error:
                 why = str(error).strip().splitlines()[-1]
-                raise GraphError(
-                    f"it is a molecule that RDKit cannot use ({why}); sanitize it"
-                ) from None
+                raise GraphError(f"a molecule that RDKit cannot use ({why}); sanitize it") from None
         changes: tuple[str, ...] = ()
         if self._standardizer is not None:
             clean, changes = self._standardizer(mol)
@@ -447,7 +445,7 @@ def standardizer(how: Standardize) -> Standardizer:
                     done += ["tautomer", "stereo"] if lost else ["tautomer"]
         except (RuntimeError, ValueError) as error:  # RDKit's own, of molecules that it cannot keep
             why = str(error).strip().splitlines()[-1]
-            raise GraphError(f"it cannot be standardized ({why})") from None
+            raise GraphError(f"cannot be standardized ({why})") from None
         return mol, tuple(done)
 
     return standardized

@@ -218,7 +218,7 @@ def _too_bare(raws: Mapping[int, Any], schema: InputSchema) -> dict[int, str]:
     faults: dict[int, str] = {}
     most, left = MAX_BARE_VERTICES.value, MAX_BARE_TOTAL.value
     for i in sorted(counts, key=counts.__getitem__):
-        bare = f"it has {counts[i]} vertices without edges, labels or features"
+        bare = f"{counts[i]} vertices without edges, labels or features"
         if counts[i] > most:
             faults[i] = f"{bare}; {MAX_BARE_VERTICES.in_words}"
         elif counts[i] > left:
@@ -239,7 +239,7 @@ def as_graph(raw: RawGraph, schema: InputSchema) -> Graph:
     if raw.directed not in (None, schema.directed):
         expected = "directed" if schema.directed else "undirected"
         found = "directed" if raw.directed else "undirected"
-        raise GraphError(f"it is {found}, but {expected} graphs are expected")
+        raise GraphError(f"{found}, but {expected} graphs are expected")
     edges = raw.edges.T if schema.pairs and raw.edges.ndim == 2 else raw.edges
     labels, features = raw.labels, None
     if schema.vertex != "none":
@@ -250,16 +250,16 @@ def as_graph(raw: RawGraph, schema: InputSchema) -> Graph:
         kind = "text" if checks.is_text(x) else "integer"
         known = len(x) and x.ndim == 1 and (kind == "text" or x.dtype.kind in "biu")
         if known and kind != schema.label_kind:
-            raise GraphError(f"it has {kind} labels, expected {schema.vertices_in_words}")
+            raise GraphError(f"{kind} labels, expected {schema.vertices_in_words}")
     elif schema.vertex == "features":
         features = x[:, None] if x.ndim == 1 else x
         width = (schema.n_features or 0) - len(schema.label_columns)
         if features.ndim == 2 and len(x) and features.shape[1] != width:
             found = features.shape[1]
-            raise GraphError(f"it has {found} features per vertex, expected {width}")
+            raise GraphError(f"{found} features per vertex, expected {width}")
     n = raw.n_vertices
     if n is not None and MAX_VERTICES.is_below(n):
-        raise GraphError(f"it has {n} vertices; {MAX_VERTICES.in_words}")
+        raise GraphError(f"{n} vertices; {MAX_VERTICES.in_words}")
     weights = edge_labels = None
     if schema.edge_labels == "labels":
         edge_labels = _edge_data(raw, schema, edges)
@@ -274,7 +274,7 @@ def as_graph(raw: RawGraph, schema: InputSchema) -> Graph:
         which = which.ravel()
         if edge_labels is not None:
             if (edge_labels[first][which] != edge_labels).any():
-                raise GraphError("it has parallel edges with different labels; drop one of them")
+                raise GraphError("parallel edges with different labels; drop one of them")
             edge_labels = edge_labels[first]
         weights = np.bincount(which, weights, minlength=edges.shape[1])
     names = raw.vertex_names
@@ -294,7 +294,7 @@ def _edge_data(raw: RawGraph, schema: InputSchema, edges: Array) -> Array:
     text = checks.is_text(carried) if carried.size else schema.edge_kind == "text"
     if text != (schema.edge_kind == "text"):
         raise GraphError(
-            f"its {attribute} has entries of kind {'text' if text else 'number'}, "
+            f"{attribute} has entries of kind {'text' if text else 'number'}, "
             f"expected {schema.edges_in_words}"
         )
     if schema.edge_labels == "weights":
@@ -306,14 +306,14 @@ def _edge_data(raw: RawGraph, schema: InputSchema, edges: Array) -> Array:
         rows = rows.astype(np.int64)
     if rows.dtype.kind not in "iu" and not checks.is_text(rows):
         raise GraphError(
-            f"its {attribute} has entries of dtype {rows.dtype}, expected {schema.edges_in_words}"
+            f"{attribute} has entries of dtype {rows.dtype}, expected {schema.edges_in_words}"
         )
     return checks.joined_labels(rows)
 
 
 def _present(array: Array | None, names: Sequence[str], expected: str) -> Array:
     if array is None:
-        raise GraphError(f"it has no {' or '.join(names) or 'such data'}, expected {expected}")
+        raise GraphError(f"no {' or '.join(names) or 'such data'}, expected {expected}")
     return array
 
 
@@ -337,7 +337,7 @@ def _join_labels(
             features = checks.numbers(graph.features, "features")
             if features.ndim != 2 or len(features) != len(labels):
                 raise GraphError(
-                    f"it has {len(labels)} labels and features of shape {features.shape}; give one "
+                    f"{len(labels)} labels and features of shape {features.shape}; give one "
                     "label and one row of features per vertex"
                 )
             found[i] = labels, features
@@ -351,7 +351,7 @@ def _join_labels(
         text = checks.is_text(labels)
         if known and isinstance(known[0], str) != text:
             kinds = ("text", "integer") if text else ("integer", "text")
-            faults[i] = f"it has {kinds[0]} labels beside features, expected {kinds[1]} labels"
+            faults[i] = f"{kinds[0]} labels beside features, expected {kinds[1]} labels"
             del graphs[i]
         else:
             both = with_label_columns(features, labels, known or ())

@@ -174,18 +174,20 @@ def _restored(content: container.Content) -> Any:
     for name, array in content.arrays.items():
         if array.dtype.kind == "f" and MAX_NUMBER.is_below(largest := largest_of(array)):
             raise ModelFileError(
-                f"its array {name[:40]!r} has entries that are not finite or too large "
+                f"array {name[:40]!r} has entries that are not finite or too large "
                 f"({largest:g}); {MAX_NUMBER.in_words}"
             )
     if (record.model is None) == (record.encoder is None):
-        raise ModelFileError("it has neither a model nor an encoder, or both")
+        raise ModelFileError("neither a model nor an encoder, or both")
     if record.encoder is None:
         model = _model(record, groups)
     else:
         model = restore_encoder(record.encoder, groups.pop("encoder", {}), record.graph_kind)
         model.input_schema_ = record.schema
     if left := sorted(name for name, arrays in groups.items() if arrays):
-        raise ModelFileError(f"it has arrays {left[0][:40]!r}, which such a model does not have")
+        raise ModelFileError(
+            f"unexpected arrays {left[0][:40]!r}, which such a model does not have"
+        )
     description.set_seed(record, model)
     return model
 
@@ -193,7 +195,7 @@ def _restored(content: container.Content) -> Any:
 def _model(record: description.ModelRecord, groups: dict[str, dict[str, Array]]) -> Any:
     model = description.build_model(record)
     if record.seed is None:
-        raise ModelFileError("its model has no seed")
+        raise ModelFileError("the model has no seed")
     model._graph_kind, model.input_schema_ = record.graph_kind, record.schema
     model._flat = record.flat
     scores = groups.get("conformal", {})

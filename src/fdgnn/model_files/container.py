@@ -108,7 +108,7 @@ def read(path: Path) -> Content:
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if MAX_MODEL_BYTES.is_below(size):
-            reject(f"it has {size} bytes; {MAX_MODEL_BYTES.in_words}")
+            reject(f"{size} bytes; {MAX_MODEL_BYTES.in_words}")
         end = _end_of_header(file.read(8))
         if not 10 <= end <= size or MAX_MODEL_HEADER_BYTES.is_below(end - 8):
             reject(f"not a model file, or truncated: {size} bytes without the header of a model")
@@ -136,7 +136,7 @@ def _envelope(header: bytes) -> Envelope:
     try:
         metadata = decode(header, _Header).metadata
         if list(metadata) != [_KEY]:
-            raise ValueError(f"its metadata is not one text called {_KEY!r}")
+            raise ValueError(f"metadata is not one text called {_KEY!r}")
         found = decode(metadata[_KEY], _Format)
         if found.format == FORMAT:
             return decode(metadata[_KEY], Envelope)

@@ -198,19 +198,19 @@ def parse(description: bytes) -> ModelRecord:
     try:
         return decode(description, ModelRecord)
     except ValueError as error:
-        reject(f"its description of the model cannot be read ({error})")
+        reject(f"description of the model cannot be read ({error})")
 
 
 def build_model(record: ModelRecord) -> Any:
     """Build the unfitted model that a record describes."""
     if record.model not in MODELS:
-        reject(f"it has a model of unknown kind {str(record.model)[:40]!r}")
+        reject(f"model of unknown kind {str(record.model)[:40]!r}")
     kind, parameters = MODELS[record.model], dict[str, Any](record.parameters)
     if parameters.get("class_weight") not in (None, "balanced"):
-        reject("its class_weight is neither 'balanced' nor a list of weights")
+        reject("class_weight is neither 'balanced' nor a list of weights")
     objects = {name: _built(value) for name, value in record.objects.items()}
     if wrong := objects.keys() - set(_OBJECTS) | objects.keys() & parameters.keys():
-        reject(f"it has the parameter {min(wrong)[:40]!r} twice, or as an object")
+        reject(f"parameter {min(wrong)[:40]!r} is there twice, or is an object")
     if "class_weight" in objects:
         objects["class_weight"] = _weights(objects["class_weight"])
     return with_parameters(kind, parameters | objects, kind._check_parameters)
@@ -232,9 +232,9 @@ def _weights(rows: Any) -> Mapping[Label, float]:
         found = dict(rows)
         fits = all(isinstance(own, Label) and 0 < w < math.inf for own, w in found.items())
     except (TypeError, ValueError):
-        reject("its class_weight is not a list of labels and weights")
+        reject("class_weight is not a list of labels and weights")
     if len(found) < len(rows) or not fits:
-        reject("its class_weight has a class twice, or a weight that is not above zero")
+        reject("class_weight has a class twice, or a weight that is not above zero")
     return found
 
 
@@ -255,7 +255,7 @@ def set_seed(record: ModelRecord, estimator: Any) -> None:
     if state is None and "random_state" in parameters:
         estimator.random_state = seed
     elif state is not None and record.seed != SeedRecord(entropy=words_of(state), spawn_key=[]):
-        reject("its seed is not that of its random_state")
+        reject("the seed is not that of random_state")
 
 
 # The base models of few graphs, of more than kernels are computed for, and of very many.
@@ -278,7 +278,7 @@ def restored_estimators(
 ) -> tuple[FittedModel, ...]:
     """Read the arrays of all fitted models, by number, and check that everything fits together."""
     if not 0 < len(record.estimators) <= len(groups):
-        reject(f"it has no arrays for {len(record.estimators)} estimators")
+        reject(f"no arrays for {len(record.estimators)} estimators")
     pairs = zip(record.estimators, _base_models(record, model), strict=True)
     return tuple(
         _restored(record, each, base, model, groups.pop(str(i), {}))
@@ -309,7 +309,7 @@ def _base_models(record: ModelRecord, model: Any) -> list[BaseModel]:
         if len(found) == len(record.estimators):
             return found
     what = differences[0] if differences else f"number, {len(record.estimators)},"
-    reject(f"its estimators have another {what} than its parameters ask for")
+    reject(f"estimators have another {what} than the parameters require")
 
 
 def _difference(described: EstimatorRecord, base: BaseModel) -> str | None:
@@ -338,7 +338,7 @@ def _restored(
     # The block of descriptors, if the model has some.
     scale, names = described.descriptor_scale, {column.name for column in record.descriptors}
     if (scale is None) != (not names) or len(names) < len(record.descriptors):
-        reject("its estimators and its descriptors do not fit together")
+        reject("estimators and descriptors do not fit together")
     descriptors = None if scale is None else DescriptorBlock(tuple(record.descriptors), scale)
     seen = encoder.n_features_out if expansion is None else len(expansion.projection_)
     beside = 0 if descriptors is None else descriptors.n_features
@@ -347,7 +347,7 @@ def _restored(
     n_outputs = model.targets_[-1].columns.stop
     readout = restored_readout(described.readout, own, described.n_features, n_outputs)
     if own:
-        reject(f"it has an array {min(own)[:40]!r}, which no estimator has")
+        reject(f"unexpected array {min(own)[:40]!r}, which no estimator has")
     alpha = tuple(described.alpha) if isinstance(described.alpha, list) else described.alpha
     if isinstance(alpha, tuple) and len(alpha) != len(model.targets_):
         reject(f"an estimator has {len(alpha)} alphas for {len(model.targets_)} targets")

@@ -216,7 +216,7 @@ def restore_targets(
     """
     names = {record.name for record in records}
     if not records or len(names) < len(records) or (flat and len(records) > 1):
-        reject("it has no targets, two with the same name, or several in a flat y")
+        reject("no targets, two with the same name, or several in a flat y")
     found: list[FittedTarget] = []
     for t, record in enumerate(records):
         start = found[-1].columns.stop if found else 0
@@ -243,9 +243,7 @@ def _restored(
     fits &= record.transform == model._target_transform
     fits &= cut is None or (n_groups == 2 and math.isfinite(cut))
     if not fits:
-        reject(
-            f"its classes, probabilities and threshold are not those of a {type(model).__name__}"
-        )
+        reject(f"classes, probabilities and threshold are not those of a {type(model).__name__}")
     scores = None
     if record.conformal is not None:
         scores = _restored_scores(record.conformal, n_groups, classes, arrays, number)
@@ -265,7 +263,7 @@ def _restored_scores(
     groups = tuple(np.split(values, np.cumsum(lengths)[:-1]))
     ascend = all((group[1:] >= group[:-1]).all() for group in groups)
     if not ascend or (values < 0).any() or (classes is not None and (values > 1).any()):
-        reject("its conformal scores do not ascend, or are out of range")
+        reject("conformal scores do not ascend, or are out of range")
     return ConformalScores(groups)
 
 
@@ -282,7 +280,7 @@ def _restored_classes(record: ClassesRecord) -> Array:
         if not (fits and _can_be_classes(array) and np.array_equal(np.unique(array), array)):
             raise ValueError
     except (TypeError, ValueError, OverflowError):
-        reject("its classes are not an ascending array of numbers or texts")
+        reject("classes are not an ascending array of numbers or texts")
     return array
 
 
@@ -325,7 +323,7 @@ def restore_domain(
     if record is None:
         return None
     if record.estimator >= len(models):
-        reject(f"its applicability domain is of estimator {record.estimator}, which does not exist")
+        reject(f"applicability domain is of estimator {record.estimator}, which does not exist")
     encoder = models[record.estimator].encoder
     if record.measure == "wl":
         words = take(arrays, "seen", 1, np.uint64)
@@ -335,11 +333,11 @@ def restore_domain(
     mean, below = take(arrays, "mean", 1), take(arrays, "factor", 1)
     H = len(mean)
     if len(below) != H * (H + 1) // 2 or encoder.n_features_out not in (None, H):
-        reject("its leverage does not fit the features of its encoder")
+        reject("leverage does not fit the features of its encoder")
     factor = np.zeros((H, H), order="F")
     factor[np.tril_indices(H)] = below
     if record.n_graphs is None or not (factor.diagonal() > 0).all():
-        reject("its leverage is not that of any graphs")
+        reject("leverage is not that of any graphs")
     return ApplicabilityDomain.known(
         record.estimator, Leverage(record.n_graphs, mean, factor), record.limit
     )
@@ -413,7 +411,7 @@ def _texts(arrays: dict[str, Array], name: str, n: int) -> Array:
 
 def _check_training(fits: bool) -> None:
     if not fits:
-        reject("its training graphs do not fit its targets and readouts")
+        reject("training graphs do not fit the targets and readouts")
 
 
 def _check_difficulty(targets: Sequence[FittedTarget], n_conditions: int) -> None:
