@@ -413,6 +413,15 @@ def test_published_splits_from_the_command_line(folder, tmp_path, model):
     assert "published splits" in (tmp_path / "run" / "report.html").read_text()
 
 
+def without_last(fold):
+    def others(parts):
+        return {name: [g for g in part if g != 69] for name, part in parts.items()}
+
+    return others({"test": fold["test"]}) | {
+        "model_selection": [others(each) for each in fold["model_selection"]]
+    }
+
+
 @pytest.mark.parametrize(("change", "told"), [
     (lambda s: s[:1], "at least two outer folds"),
     (lambda s: [{**s[0], "test": [70]}, *s[1:]], "names graph 70, but there are 70 graphs"),
@@ -422,6 +431,7 @@ def test_published_splits_from_the_command_line(folder, tmp_path, model):
     (lambda s: [{"test": s[0]["test"]}, *s[1:]], "missing required field `model_selection`"),
     (lambda s: [{**s[0], "test": [-1]}, *s[1:]], "damaged"),
     (lambda s: [{**s[0], "test": s[0]["test"] * 2}, *s[1:]], "named twice"),
+    (lambda s: [{**each, **without_last(each)} for each in s], "1 of 70 graphs are in no fold"),
 ])  # fmt: skip
 def test_splits_that_are_not_valid_are_rejected(folder, tmp_path, change, told):
     path = tmp_path / "splits.json"

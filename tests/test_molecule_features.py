@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import warnings
 
 import numpy as np
@@ -334,3 +335,18 @@ def test_descriptors_alone_classify(table):
     X, y = table
     model = GraphClassifier("descriptors", random_state=0).fit(X, y > np.median(y))
     assert model.score(X, y > np.median(y)) > 0.8
+
+
+def test_explanations_in_csv_name_the_descriptors(tmp_path):
+    alcohols = ["C" * n + "O" for n in range(1, 13)]
+    (tmp_path / "a.csv").write_text("\n".join(["smiles", *alcohols]))
+    model = AutoGraphRegressor(random_state=0).fit(alcohols, range(12))
+    save_model(model, tmp_path / "m.fdgnn")
+    run = fdgnn("explain", tmp_path / "m.fdgnn", tmp_path / "a.csv", "--row", "3", "-q")
+    assert run.returncode == 0, run.stderr
+    rows = list(csv.DictReader(run.stdout.splitlines()))
+    named = [row["descriptor"] for row in rows if row["descriptor"]]
+    assert "fr_Al_OH" in named
+    assert len(named) + 5 <= len(rows)
+    added = sum(float(r["attribution"]) for r in rows if r["vertex"] or r["descriptor"])
+    assert added == pytest.approx(float(rows[0]["score"]) - float(rows[0]["base_score"]), abs=1e-3)

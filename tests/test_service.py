@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -460,3 +461,10 @@ def test_a_request_ends_with_its_chunk_if_the_service_stops(answering):
 def test_an_empty_host_is_not_all_addresses(folder):
     found = fdgnn("serve", folder / "graphs.fdgnn", "--host", "")
     assert_one_clear_line(found, "--host is empty")
+
+
+def test_an_address_that_is_taken_is_an_error(folder):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        run = fdgnn("serve", folder / "graphs.fdgnn", "--port", port)
+    assert_one_clear_line(run, f"cannot listen on 127.0.0.1:{port}", "--port")

@@ -20,6 +20,7 @@ import io
 import json
 import logging
 import os
+import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -430,6 +431,19 @@ _REJECTED = {
 }
 
 
+def _check_address(host: str, port: int) -> None:
+    """Raise ValueError if nothing can listen there; uvicorn would only write a line of the log."""
+    try:
+        family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind) as trial:
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            trial.bind(address)
+    except OSError as error:
+        raise ValueError(
+            f"cannot listen on {host}:{port} ({error.strerror}); choose another `host` or `port`"
+        ) from None
+
+
 def serve(
     path: str | os.PathLike[str], *, host: str, port: int, n_workers: int, coverage: float | None
 ) -> None:
@@ -438,6 +452,7 @@ def serve(
         raise ValueError("`host` is empty; name an address, such as 127.0.0.1")
     uvicorn = require("uvicorn", "serve", "HTTP services")
     service = Service(path, coverage)  # an error comes here, before there are processes
+    _check_address(host, port)
     app: Any = create_app(service) if n_workers == 1 else "fdgnn.service:create_app"
     with nullcontext() if n_workers == 1 else tempfile.TemporaryDirectory() as folder:
         own = [os.fspath(Path(path).resolve()), coverage, folder]

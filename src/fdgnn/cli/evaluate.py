@@ -199,7 +199,8 @@ def compare(
             ours = PaperEvaluation(task, PROTOCOLS[protocol])  # from its checkpoints
             done = ours.run(out / "parts", replace(run.context, quiet=True))
         show_run(done, out, out / "report.html", run.context)
-    if any(each.status == "failed" for each in compared):
+    states = {each.status for each in compared}
+    if "failed" in states or "finished" not in states:
         raise typer.Exit(1)
 
 

@@ -236,14 +236,16 @@ def explain(
     """Explain predictions: the attribution of each vertex to the score.
 
     The score is the output for the predicted class or, with --of, for another class; in regression
-    it is the predicted number. Attributions add up to the score minus the score of an empty graph,
-    so compare vertices with each other, not with zero. With groups, the column 'effect' is the
-    change of the score when a vertex or a group is left out; effects do not add up.
+    it is the predicted number. Attributions of vertices and descriptors add up to the score minus
+    the score of an empty graph, so compare vertices with each other, not with zero. With groups,
+    the column 'effect' is the change of the score when a vertex or a group is left out; effects do
+    not add up.
 
     Parameters
     ----------
     output : path
-        .jsonl, or .csv with a row per vertex; '-' prints CSV, with --json JSON lines.
+        .jsonl, or .csv with a row per vertex, group and descriptor; '-' prints CSV, with --json
+        JSON lines.
     row : list of int
         Explain only these rows, counted from 0; repeat it.
     of : str, default=the predicted class
@@ -286,7 +288,7 @@ def explain(
     explained_class = explanation.class_called(of, fitted)
     wanted = None if not row else set(row)
     counts, n_explained, n_unflipped = RowCounts(), 0, 0
-    described, changes = fitted._descriptors is not None, bool(counterfactuals)
+    described, changes = explanation.has_descriptors(fitted), bool(counterfactuals)
     drawn: dict[str, int] = {}
     with explanation.explanation_writer(
         output, described, formula_guard, changes=changes, as_json=as_json

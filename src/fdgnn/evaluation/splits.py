@@ -91,6 +91,11 @@ def read_splits(path: str | os.PathLike[str], n_graphs: int) -> Folds:
     folds = np.array(rows)
     if ((folds == TEST).sum(axis=0) > 1).any():
         raise StudyError(f"{path}: a graph is tested in two folds")
+    if n_left := np.count_nonzero((folds == UNUSED).all(axis=0)):
+        raise StudyError(
+            f"{path}: {n_left} of {n_graphs} graphs are in no fold; give the splits of this "
+            "dataset, or leave these graphs out of the data"
+        )
     return folds
 
 

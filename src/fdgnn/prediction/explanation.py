@@ -20,6 +20,7 @@ from fdgnn.applicability import ALL_NEW
 from fdgnn.datasets import GraphTable, Reject
 from fdgnn.datasets.rows import BadRow
 from fdgnn.datasets.tables import raw_lines
+from fdgnn.encoders import MoleculeDescriptors
 from fdgnn.exceptions import (
     DatasetFormatError,
     DatasetNotFoundError,
@@ -116,6 +117,18 @@ def explain_table(
             changed = counterfactuals(model, [graphs[i]], n_most=n_counterfactuals)[0]
         found.append(ExplainedRow(summary, one, _labels(graphs[i]), changed, decimals))
     return found, rejected
+
+
+def has_descriptors(model: Any) -> bool:
+    """Return whether explanations have attributions of descriptors, of files or of molecules."""
+    encoders = [
+        each
+        for one in model.estimators_
+        for each in (one.encoder, *(own for _, own in one.encoder.named_encoders))
+    ]
+    return model._descriptors is not None or any(
+        isinstance(each, MoleculeDescriptors) for each in encoders
+    )
 
 
 def _with_rounded_sums(one: Explanation, precision: int) -> tuple[Explanation, int]:
