@@ -591,7 +591,7 @@ def test_out_of_fold_predictions_are_kept(what, request):
 @pytest.mark.parametrize(("words", "told"), [
     (["--scoring", "mae"], "scoring = r2, not mae"),
     (["--seed", "1"], "seed = 0, not 1"),
-    (["--target", "few"], "it holds a run with data ="),
+    (["--target", "few"], "holds a run with data ="),
     (["--split", "group", "batch"], "split = random split, not split by group (batch)"),
 ])  # fmt: skip
 def test_another_run_is_not_continued(data, numbers, tmp_path, words, told):

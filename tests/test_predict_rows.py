@@ -78,7 +78,7 @@ def test_few_rows_and_other_graphs_start_no_process(model, files, monkeypatch):
     some = predict_rows(Predictor(of_graphs), iter_graphs(lines, like=of_graphs, chunk_size=2), 2)
     assert [len(rows) for rows in some] == [2, 2, 2]
     empty = iter_graphs(io.StringIO("smiles\n"), like=model)
-    with pytest.raises(DatasetFormatError, match="it has no rows"):
+    with pytest.raises(DatasetFormatError, match="no rows"):
         list(predict_rows(Predictor(model), empty, 2))
 
 

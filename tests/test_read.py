@@ -439,7 +439,7 @@ FILES = {
 MESSAGES = {
     "g.xyz": "a file of unknown format; what can be read is",
     "empty.csv": "the file is empty",
-    "header.csv": "it has no rows",
+    "header.csv": "no rows",
     "empty.jsonl": "the file is empty",
     "empty.parquet": "cannot be read",
     "empty.arrow": "cannot be read",
@@ -505,7 +505,7 @@ def test_arguments_that_cannot_be(monkeypatch, tmp_path):
     with pytest.raises(ValueError, match="chunk_size=0"):
         iter_graphs(path, chunk_size=0)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"smiles,y\nCCO,1\n")))
-    with pytest.raises(DatasetFormatError, match="standard input: it cannot be parquet"):
+    with pytest.raises(DatasetFormatError, match="standard input: cannot be parquet"):
         read_graphs("-", format="parquet")
 
 

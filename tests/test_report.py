@@ -1161,7 +1161,7 @@ def test_command_says_when_nothing_tells_right_from_wrong(capsys, monkeypatch, t
         (["nowhere"], "no such run directory or model file"),
         (["nowhere", "--data", "MUTAG"], "no such run directory or model file"),
         (["{run}", "--data", "MUTAG"], "--data is for model files"),
-        (["{run}", "-o", "{run}"], "it is a directory"),
+        (["{run}", "-o", "{run}"], "is a directory"),
         (["{model}", "--data", "no such data"], "no such data"),
         (["{model}", "--target", "y", "--held-out"], "--target, --held-out: only useful with"),
         (["{run}", "-o", "/proc/page.html"], "/proc/page.html: the page cannot be written"),

@@ -724,7 +724,7 @@ def test_damaged_data_are_rejected_with_the_place(data, where, tmp_path):
     with pytest.raises(StudyError) as caught:
         read_report_data(path)
     message = str(caught.value)
-    assert message.startswith(f"{path}: it is damaged (")
+    assert message.startswith(f"{path}: damaged (")
     assert f" - at `$[0].{where}`); make it again" in message
 
 
@@ -868,7 +868,7 @@ def test_a_substructure_that_does_not_fit_is_rejected(tmp_path):
 def test_other_files_are_rejected(tmp_path, content):
     path = tmp_path / "report.json"
     path.write_bytes(content)
-    with pytest.raises(StudyError, match="it is damaged") as caught:
+    with pytest.raises(StudyError, match="damaged") as caught:
         read_report_data(path)
     assert "\n" not in str(caught.value)
     with pytest.raises(StudyError, match="cannot be read"):

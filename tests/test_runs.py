@@ -211,7 +211,7 @@ def test_a_full_disk_keeps_what_was_written(tmp_path, monkeypatch):
 )
 def test_a_directory_of_another_run_is_rejected(tmp_path, other):
     RunDirectory(tmp_path, [paper_of().described]).close()
-    with pytest.raises(RunMismatchError, match="it holds a run with"):
+    with pytest.raises(RunMismatchError, match="holds a run with"):
         RunDirectory(tmp_path, [paper_of(**other).described])
 
 

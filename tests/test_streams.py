@@ -55,7 +55,7 @@ def test_full_standard_output_is_named(command, place):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
 def test_an_output_that_is_a_device_is_not_taken_for_a_directory(place):
     run = fdgnn("predict", place / "model", place / "table.csv", "-o", "/dev/full")
-    assert_one_clear_line(run, "/dev/full: it exists and is not a regular file")
+    assert_one_clear_line(run, "/dev/full: exists and is not a regular file")
 
 
 def test_a_reader_that_has_seen_enough_ends_the_command_without_a_word(place):

@@ -53,7 +53,7 @@ def write_aside(path: Path, *, alone: bool = False) -> Iterator[io.BufferedRando
     """
     path = path.resolve()
     if path.exists() and not path.is_file():
-        raise FileExistsError(f"{path}: it exists and is not a regular file")
+        raise FileExistsError(f"{path}: exists and is not a regular file")
     path.parent.mkdir(parents=True, exist_ok=True)
     file, lock = _part_of(path, alone)
     part = Path(file.name)
@@ -123,9 +123,9 @@ def is_leftover(path: Path) -> bool:
 def check_writable(path: Path) -> None:
     """Raise OSError now, rather than after the work, if `path` cannot be written."""
     if path.is_dir():
-        raise IsADirectoryError(f"{path}: it is a directory; give the name of a file")
+        raise IsADirectoryError(f"{path}: is a directory; give the name of a file")
     if path.exists() and not path.is_file():
-        raise FileExistsError(f"{path}: it exists and is not a regular file")
+        raise FileExistsError(f"{path}: exists and is not a regular file")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path}: there is no directory {path.parent}")
     if not os.access(path.parent, os.W_OK):

@@ -83,7 +83,7 @@ def read_record(path: Path, kind: type[T]) -> T:
         raise StudyError(f"{path}: cannot be read ({error.strerror or error})") from error
     except ValueError as error:
         raise StudyError(
-            f"{path}: it is damaged ({error}); make it again, or use another directory"
+            f"{path}: damaged ({error}); make it again, or use another directory"
         ) from None
 
 

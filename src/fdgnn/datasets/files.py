@@ -71,7 +71,7 @@ class Expansion:
         ratio = self.unpacked / max(self.packed, 1)
         if self.unpacked > RATIO_MATTERS_FROM and ratio > self.most:
             raise UnsafeArchiveError(
-                f"{self.name}: it unpacks to {self.unpacked / 1e9:.1f} GB or more, {ratio:.0f} "
+                f"{self.name}: unpacks to {self.unpacked / 1e9:.1f} GB or more, {ratio:.0f} "
                 f"times its own size; {MAX_EXPANSION.in_words}"
             )
 
@@ -182,7 +182,7 @@ def check_archive(members: list[zipfile.ZipInfo], path: Path) -> None:
     Expansion(str(path), path.stat().st_size).add(size)
     if MAX_UNPACKED_BYTES.is_below(size):
         raise UnsafeArchiveError(
-            f"{path}: it unpacks to {size / 1e9:.1f} GB; {MAX_UNPACKED_BYTES.in_words}; if it "
+            f"{path}: unpacks to {size / 1e9:.1f} GB; {MAX_UNPACKED_BYTES.in_words}; if it "
             "should be that large, unpack it and load the folder"
         )
 
@@ -207,7 +207,7 @@ class Stream:
         if file == STANDARD_INPUT:
             file, name = sys.stdin, "standard input"
             if file is None or file.closed:
-                raise DatasetFormatError(f"{name}: it is closed; give the name of a file")
+                raise DatasetFormatError(f"{name}: is closed; give the name of a file")
         # A text file has one of bytes below, unless it is in memory, such as a StringIO.
         stream: Any = getattr(file, "buffer", None) if isinstance(file, io.TextIOBase) else file
         expansion = None
@@ -279,7 +279,7 @@ def recognize(
         found = format or named or ("jsonl" if path.start.startswith(b"{") else "csv")
         if found not in STREAMED:
             raise DatasetFormatError(
-                f"{path.name}: it cannot be {found}, only {', '.join(STREAMED)}; give the name of "
+                f"{path.name}: cannot be {found}, only {', '.join(STREAMED)}; give the name of "
                 "a file"
             )
         return found, [path]

@@ -67,7 +67,7 @@ def read_sdf(path: Source, look_ahead: int = LOOK_AHEAD) -> tuple[Columns, Itera
     records = _records(path)
     first = list(islice(records, look_ahead))
     if not first:
-        raise DatasetFormatError(f"{path}: it has no rows")
+        raise DatasetFormatError(f"{path}: no rows")
     found = dict.fromkeys(chain.from_iterable(r for r in first if isinstance(r, dict)))
     return [BLOCK, *(c for c in found if c != BLOCK)], chain(first, records)
 

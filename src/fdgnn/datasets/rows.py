@@ -501,7 +501,7 @@ class GraphTables(Iterator[GraphTable]):
             start, self._start = self._start, self._start + len(some)
             yield start, some
         if self._start == 0:
-            raise DatasetFormatError(f"{name}: it has no rows")
+            raise DatasetFormatError(f"{name}: no rows")
 
     def __next__(self) -> GraphTable:
         table = self.reader.read(next(self.chunks()), self._schema)

@@ -417,7 +417,7 @@ def read_csv(path: Source, delimiter: str | None = None) -> tuple[Columns, Itera
     lines = read_lines(path)
     header = next(lines)
     if isinstance(header, BadRow):
-        raise DatasetFormatError(f"{path}: it has no header: {header.reason}")
+        raise DatasetFormatError(f"{path}: no header: {header.reason}")
     delimiter = delimiter or max(",;\t|", key=header.count)
     fields = _fields(header, delimiter)
     if not fields or "\0" in header:

@@ -299,7 +299,7 @@ class RunDirectory:
             own = {"lock", self.parts.name, PREDICTIONS, "report.json", "report.html"}
             if not known and any(e.name not in own and not is_leftover(e) for e in path.iterdir()):
                 raise RunMismatchError(
-                    f"{path}: it has files, but not those of a run; use another directory"
+                    f"{path}: has files, but not those of a run; use another directory"
                 )
             for one in started:
                 for each in known:
@@ -352,13 +352,13 @@ def _check_same(path: Path, found: Evaluation, wanted: Evaluation) -> None:
         counts = ("n_configurations", "n_initializations")
         if any(getattr(found.protocol, n) > getattr(wanted.protocol, n) for n in counts):
             raise RunMismatchError(
-                f"{path}: it holds a run of more configurations or random initializations than "
+                f"{path}: holds a run of more configurations or random initializations than "
                 "requested; request as many, or use another directory"
             )
     for name, there, asked in facts:
         if there != asked:
             raise RunMismatchError(
-                f"{path}: it holds a run with {name} = {there}, not {asked}; use another "
+                f"{path}: holds a run with {name} = {there}, not {asked}; use another "
                 "directory, or the same settings"
             )
 

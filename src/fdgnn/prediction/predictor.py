@@ -284,7 +284,7 @@ def load_predictor(path: str | os.PathLike[str]) -> Any:
     """Load a model file, or raise ValueError if it holds an encoder, which predicts nothing."""
     model = load_model(path)
     if isinstance(model, Encoder):
-        raise ValueError(f"{path}: it holds an encoder, which predicts nothing; name a model file")
+        raise ValueError(f"{path}: holds an encoder, which predicts nothing; name a model file")
     return model
 
 
