@@ -39,11 +39,6 @@ def table(path, drop=(), **changes):
     return path
 
 
-def known():
-    """Sizes that are in the table."""
-    return SIZE[np.arange(N) % 7 != 0]
-
-
 def replaced(values, **cells):
     values = list(values)
     for place, cell in cells.items():
